@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a quickstart leaves on the machine."""
+
+from __future__ import annotations
+
+import json
+
+from testinfra.host import Host
+
+DATA = "/var/lib/pfmolecule"
+KUBECTL = f"{DATA}/bin/kubectl --kubeconfig {DATA}/pki/admin.conf"
+
+
+def kubectl(host: Host, arguments: str) -> dict[str, list[dict[str, dict[str, object]]]]:
+    found: dict[str, list[dict[str, dict[str, object]]]] = json.loads(host.check_output(f"{KUBECTL} get {arguments} -o json"))
+    return found
+
+
+def test_the_marker_says_ready(host: Host) -> None:
+    assert json.loads(host.file(f"{DATA}/install.json").content_string)["state"] == "ready"
+
+
+def test_keys_are_roots_alone(host: Host) -> None:
+    folder = host.file(f"{DATA}/pki")
+    assert (folder.user, folder.mode) == ("root", 0o700)
+
+
+def test_the_cluster_is_reached_through_its_own_interface_alone(host: Host) -> None:
+    assert host.interface("pfmolecule").addresses == ["10.207.0.1"]
+    assert host.addr("10.207.0.2").port("6443").is_reachable
+
+
+def test_the_scheduler_runs(host: Host) -> None:
+    deployments = {item["metadata"]["name"]: item["status"] for item in kubectl(host, "deployments -n volcano-system")["items"]}
+    assert deployments
+    assert [name for name, status in deployments.items() if status.get("readyReplicas", 0) != status["replicas"]] == []
+
+
+def test_the_demonstration_ran(host: Host) -> None:
+    phases = {item["metadata"]["name"]: item["status"]["state"] for item in kubectl(host, "jobs.batch.volcano.sh -A")["items"]}  # type: ignore[index]
+    assert phases
+    assert {phase["phase"] for phase in phases.values()} == {"Completed"}  # type: ignore[index]

@@ -1,0 +1,62 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""The form of a noun's field table. Only type checkers read this file: nouns import it under TYPE_CHECKING.
+
+A module pays at each call for what it imports, so a noun is data and not a class for each of its objects.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+FieldType = Literal["string", "int", "quantity", "bool", "datetime", "map", "list", "object"]
+
+
+class Rule(TypedDict):
+    """A CEL expression that the API server checks, and what it says when the expression is false."""
+
+    rule: str
+    message: str
+
+
+class Field(TypedDict):
+    """One field. min and max bound the value of an int, the length of a string, the size of a list or map."""
+
+    type: FieldType
+    required: NotRequired[bool]
+    default: NotRequired[Any]
+    immutable: NotRequired[bool]
+    pattern: NotRequired[str]
+    enum: NotRequired[list[str]]
+    min: NotRequired[int]
+    max: NotRequired[int]
+    secret: NotRequired[bool]
+    # The path in the noun's texts (docs/model/) when it is not the field's own path.
+    doc: NotRequired[str]
+    # Of an object: its fields. Of a list or map: one item.
+    fields: NotRequired[dict[str, Field]]
+    items: NotRequired[Field]
+    # Of a list of objects: the fields that tell its items apart, so that two writers can each own some items.
+    keys: NotRequired[list[str]]
+
+
+class Column(TypedDict):
+    """A column of `kubectl get`."""
+
+    name: str
+    type: Literal["string", "integer", "date"]
+    path: str
+
+
+class Noun(TypedDict):
+    """One kind of the group paddleflow.org."""
+
+    kind: str
+    plural: str
+    short_names: list[str]
+    scope: Literal["Cluster", "Namespaced"]
+    spec: dict[str, Field]
+    status: dict[str, Field]
+    rules: list[Rule]
+    columns: list[Column]

@@ -1,0 +1,210 @@
+# Copyright: the paddleflow.core authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+
+"""Which cluster a kubeconfig names, and what can be told to be wrong before it is asked anything."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import posixpath
+import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from .finding import Finding
+
+SOON_DAYS = 7
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is shown of the cluster before it is touched; nothing in it is secret."""
+
+    kubeconfig: str
+    context: str
+    cluster: str
+    server: str
+    user: str
+    credentials: str
+    # The client certificate's file, when it is not in the kubeconfig itself: the caller has to read it.
+    certificate_file: str = ""
+    proxy: str = ""
+
+
+class CertificateError(ValueError):
+    pass
+
+
+def _element(data: bytes, at: int) -> tuple[int, int, int]:
+    """(tag, start of the content, end) of the DER element at ``at``."""
+    tag, length, start = data[at], data[at + 1], at + 2
+    if length & 0x80:
+        size = length & 0x7F
+        length, start = int.from_bytes(data[start : start + size], "big"), start + size
+    if start + length > len(data):
+        raise IndexError
+    return tag, start, start + length
+
+
+def validity(pem: str) -> tuple[datetime, datetime]:
+    """From when until when the first certificate of a PEM text is valid.
+
+    The standard library reads certificates only from a live connection, so the five elements on the way are
+    walked here.
+
+    :raises CertificateError: when there is none
+    """
+    _before, separator, rest = pem.partition("-----BEGIN CERTIFICATE-----")
+    try:
+        if not separator:
+            raise CertificateError("it holds no PEM certificate")
+        der = base64.b64decode(rest.partition("-----END")[0])
+        _tag, at, _end = _element(der, 0)  # Certificate
+        _tag, at, _end = _element(der, at)  # TBSCertificate
+        tag, _start, end = _element(der, at)
+        at = end if tag == 0xA0 else at  # the version is optional
+        for _passed in ("serialNumber", "signature", "issuer"):
+            at = _element(der, at)[2]
+        _tag, at, _end = _element(der, at)  # Validity
+        moments = []
+        for _moment in ("notBefore", "notAfter"):
+            tag, start, at = _element(der, at)
+            form = "%y%m%d%H%M%SZ" if tag == 0x17 else "%Y%m%d%H%M%SZ"
+            moments.append(datetime.strptime(der[start:at].decode("ascii"), form).replace(tzinfo=UTC))
+        return moments[0], moments[1]
+    except (IndexError, UnicodeDecodeError, binascii.Error) as error:
+        raise CertificateError("it is no X.509 certificate") from error
+    except ValueError as error:
+        raise CertificateError(str(error)) from error
+
+
+def _named(items: t.Any, name: str, key: str) -> dict[str, t.Any] | None:
+    for item in items if isinstance(items, list) else []:
+        if isinstance(item, Mapping) and item.get("name") == name:
+            return dict(item.get(key) or {})
+    return None
+
+
+def _bad(path: str, found: str, needed: str, remedy: str, check: str = "kubeconfig") -> Finding:
+    return Finding("error", check, f"The kubeconfig {path}", found, needed, remedy)
+
+
+def _credentials(user: Mapping[str, t.Any]) -> str:
+    for key, words in (
+        (
+            "exec",
+            f"the program {(user.get('exec') or {}).get('command', '')}"
+            if isinstance(user.get("exec"), Mapping)
+            else "",
+        ),
+        ("client-certificate-data", "a client certificate"),
+        ("client-certificate", "a client certificate"),
+        ("token", "a token"),
+        ("tokenFile", "a token file"),
+        ("auth-provider", "an auth provider"),
+        ("username", "a user name and password"),
+    ):
+        if user.get(key):
+            return words
+    return "nothing"
+
+
+def read_kubeconfig(path: str, config: t.Any, context: str = "") -> tuple[Target | None, list[Finding]]:
+    """The cluster that a parsed kubeconfig names, or why it names none."""
+    choose = "name another with kubernetes_kubeconfig"
+    if not isinstance(config, Mapping) or not isinstance(config.get("contexts"), list) or not config["contexts"]:
+        return None, [_bad(path, "holds no contexts", "one is needed", f"write it anew, or {choose}")]
+    names = [str(item.get("name")) for item in config["contexts"] if isinstance(item, Mapping)]
+    listed = ", ".join(names)
+    chosen = context or str(config.get("current-context") or "")
+    if not chosen:
+        remedy = f"set kubernetes_context to one of {listed}"
+        return None, [_bad(path, "has no current context", "one has to be chosen", remedy)]
+    picked = _named(config["contexts"], chosen, "context")
+    if picked is None:
+        remedy = f"set kubernetes_context to one of {listed}"
+        return None, [_bad(path, f"has no context {chosen}", "it was asked for", remedy, "context")]
+    findings = []
+    cluster_name, user_name = str(picked.get("cluster") or ""), str(picked.get("user") or "")
+    cluster = _named(config.get("clusters"), cluster_name, "cluster")
+    user = _named(config.get("users"), user_name, "user")
+    fix = f"correct the context {chosen}, or {choose}"
+    if not cluster or not cluster.get("server"):
+        text = f"has no cluster {cluster_name!r} with a server"
+        findings.append(_bad(path, text, f"the context {chosen} refers to it", fix))
+    if user is None:
+        findings.append(_bad(path, f"has no user {user_name!r}", f"the context {chosen} refers to it", fix))
+    if findings or cluster is None or user is None:
+        return None, findings
+    if _credentials(user) == "nothing" and str(cluster["server"]).startswith("https:"):
+        fix = "log in (the cluster's own tool writes them), or fetch the kubeconfig again"
+        findings.append(_bad(path, f"gives user {user_name} no credentials", "the API server asks for some", fix))
+    file = str(user.get("client-certificate") or "") if not user.get("client-certificate-data") else ""
+    target = Target(
+        kubeconfig=path,
+        context=chosen,
+        cluster=cluster_name,
+        server=str(cluster["server"]),
+        user=user_name,
+        credentials=_credentials(user),
+        certificate_file=posixpath.join(posixpath.dirname(path), file) if file else "",
+        proxy=str(cluster.get("proxy-url") or ""),
+    )
+    return target, findings
+
+
+def certificate_findings(target: Target, config: Mapping[str, t.Any], file: str | None, now: datetime) -> list[Finding]:
+    """Whether the client certificate is still valid: an API server says only Unauthorized when it is not.
+
+    :param file: content of ``target.certificate_file``
+    """
+    user = _named(config.get("users"), target.user, "user") or {}
+    subject = f"The client certificate of user {target.user} in {target.kubeconfig}"
+    remedy = "renew it (kubeadm certs renew, or ask who gave it to you), or name another kubeconfig"
+    pem = file or ""
+    if user.get("client-certificate-data"):
+        try:
+            pem = base64.b64decode(str(user["client-certificate-data"]), validate=True).decode("ascii", "replace")
+        except binascii.Error:
+            pem = ""
+    elif not target.certificate_file:
+        return []
+    elif file is None:
+        text = f"cannot be read ({target.certificate_file})"
+        return [Finding("error", "client_certificate", subject, text, "the kubeconfig refers to it", remedy)]
+    try:
+        begin, end = validity(pem)
+    except CertificateError as error:
+        return [Finding("error", "client_certificate", subject, f"cannot be used ({error})", "one is needed", remedy)]
+    if now > end:
+        text = f"expired on {end:%Y-%m-%d %H:%M} UTC"
+        return [Finding("error", "client_certificate", subject, text, "a valid one is needed", remedy)]
+    if now < begin:
+        text = f"is valid from {begin:%Y-%m-%d %H:%M} UTC on"
+        fix = "set the clock, and let chrony or systemd-timesyncd keep it"
+        return [Finding("error", "client_certificate", subject, text, f"it is {now:%Y-%m-%d %H:%M} here", fix)]
+    if (end - now).days < SOON_DAYS:
+        text = f"expires on {end:%Y-%m-%d %H:%M} UTC"
+        return [Finding("warning", "client_certificate", subject, text, "the platform is managed with it", remedy)]
+    return []
+
+
+def unread(path: str, complaint: str) -> Finding:
+    """A kubeconfig that could not even be read, from what the module said."""
+    if not path:
+        fix = "set kubernetes_kubeconfig (or K8S_AUTH_KUBECONFIG) to the cluster's kubeconfig"
+        return Finding("error", "kubeconfig", "The provider existing", "was given no kubeconfig", "one is needed", fix)
+    if ":" in path:
+        fix = "write one file with: kubectl config view --flatten --raw, and set kubernetes_kubeconfig to it"
+        return _bad(path, "is a list of files", "one file is needed", fix)
+    if "not found" in complaint:
+        fix = "set kubernetes_kubeconfig (or K8S_AUTH_KUBECONFIG) to the cluster's kubeconfig"
+        return _bad(path, "does not exist", "it was asked for", fix)
+    return _bad(path, f"cannot be read ({complaint})", "it was asked for", "run as its owner, or correct the path")
+
+
+def unparsed(path: str, complaint: str) -> Finding:
+    return _bad(path, f"is no YAML ({complaint})", "it has to be", "fetch the cluster's kubeconfig again")

@@ -1,0 +1,73 @@
+# Copyright: the paddleflow.core authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+
+"""Which kind of cluster an installation uses.
+
+``auto`` never touches a cluster that it did not make unless one is named: a KUBECONFIG that happens to be in the
+environment is not a name, a kubeconfig or context given to Ansible (variable, K8S_AUTH_*) is.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+if t.TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROVIDERS = ("existing", "k3s", "embedded")
+
+
+@dataclass(frozen=True)
+class Choice:
+    provider: str
+    reason: str
+
+
+def choose(
+    requested: str,
+    *,
+    marker: Mapping[str, t.Any] | None = None,
+    kubeconfig: str = "",
+    context: str = "",
+    own_kubeconfig: str = "",
+    k3s_file: str = "",
+    k3s_reachable: bool = False,
+    k3s_url: str = "",
+    ambient: str = "",
+) -> Choice:
+    """The provider and the reason as one sentence.
+
+    :param requested: existing, k3s, embedded or auto
+    :param marker: content of ``<data>/install.json``, which every installation of ours leaves behind
+    :param kubeconfig: path of a kubeconfig that the user named for this run; likewise ``context``
+    :param own_kubeconfig: path of the kubeconfig of the cluster that an earlier run made; naming it names that cluster
+    :param k3s_file: K3s' binary as a local file; ``k3s_reachable`` tells whether ``k3s_url`` answered
+    :param ambient: value of KUBECONFIG, only ever mentioned
+    :raises ValueError: when ``requested`` is not known
+    """
+    if requested in PROVIDERS:
+        return Choice(requested, f"The provider is {requested} because cluster_provider says so.")
+    if requested != "auto":
+        raise ValueError(f"cluster_provider is {requested!r}, but it must be one of existing, k3s, embedded and auto.")
+    made = str(marker.get("provider", "")) if marker else ""
+    if made not in ("k3s", "embedded"):
+        made = ""
+    if (kubeconfig and not (made and kubeconfig == own_kubeconfig)) or (context and not kubeconfig):
+        name = " of ".join([*([f"the context {context}"] if context else []), *([kubeconfig] if kubeconfig else [])])
+        return Choice("existing", f"The provider is existing because {name} was named.")
+    if made and marker:
+        how = "started" if marker.get("state") == "installing" else "made"
+        return Choice(made, f"The provider is {made} because an earlier run {how} a cluster of that kind here.")
+    untouched = (
+        f" The KUBECONFIG of the environment ({ambient}) is left alone: a cluster is used when it is named."
+        if ambient
+        else ""
+    )
+    if k3s_file:
+        return Choice("k3s", f"The provider is k3s because its binary was given as {k3s_file}.{untouched}")
+    if k3s_reachable:
+        return Choice("k3s", f"The provider is k3s because its release can be downloaded from {k3s_url}.{untouched}")
+    why = f"K3s' release cannot be downloaded from {k3s_url}" if k3s_url else "no K3s binary or address is given"
+    return Choice("embedded", f"The provider is embedded because {why}; Kubernetes is compiled instead.{untouched}")

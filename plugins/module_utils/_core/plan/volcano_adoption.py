@@ -1,0 +1,183 @@
+# Copyright: the paddleflow.core authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+
+"""What to do about a Volcano that somebody else installed: two schedulers of one name would fight over every pod."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+
+Object = Mapping[str, t.Any]
+
+MANAGED_LABEL = "app.kubernetes.io/managed-by"
+MANAGER = "paddleflow"
+PROGRAMS = {
+    "scheduler": ("vc-scheduler", "agent-scheduler"),
+    "controllers": ("vc-controller-manager",),
+    "webhooks": ("vc-webhook-manager", "vc-admission"),
+}
+DEFAULT_SCHEDULER_NAME = "volcano"
+WEBHOOK_PREFIX = "volcano-admission-service-"
+
+SUFFIXES = {
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    "": Decimal(1),
+    "k": Decimal(10) ** 3,
+    "M": Decimal(10) ** 6,
+    "G": Decimal(10) ** 9,
+    "T": Decimal(10) ** 12,
+    "P": Decimal(10) ** 15,
+    "E": Decimal(10) ** 18,
+    "Ki": Decimal(2) ** 10,
+    "Mi": Decimal(2) ** 20,
+    "Gi": Decimal(2) ** 30,
+    "Ti": Decimal(2) ** 40,
+    "Pi": Decimal(2) ** 50,
+    "Ei": Decimal(2) ** 60,
+}
+
+
+def amount(quantity: str | float) -> Decimal:
+    """A Kubernetes quantity as a number."""
+    match = re.fullmatch(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]?i?)", str(quantity).strip())
+    if not match or match[2] not in SUFFIXES:
+        raise ValueError(f"{quantity!r} is not a quantity")
+    return Decimal(match[1]) * SUFFIXES[match[2]]
+
+
+def _ours(item: Object) -> bool:
+    return (item["metadata"].get("labels") or {}).get(MANAGED_LABEL) == MANAGER
+
+
+def _containers(deployment: Object) -> Sequence[Object]:
+    containers: Sequence[Object] = deployment["spec"]["template"]["spec"].get("containers") or ()
+    return containers
+
+
+def _words(container: Object) -> list[str]:
+    return [str(word) for word in [*(container.get("command") or ()), *(container.get("args") or ())]]
+
+
+def _part(deployment: Object) -> str | None:
+    """Which part of Volcano a workload runs: by the program or the image's name, whoever packaged it."""
+    for container in _containers(deployment):
+        image = str(container.get("image", "")).split("@")[0].rsplit("/", 1)[-1].split(":")[0]
+        programs = {word.rsplit("/", 1)[-1] for word in _words(container)} | {image}
+        for part, names in PROGRAMS.items():
+            if programs & set(names):
+                return part
+    return None
+
+
+def scheduler_names(deployment: Object) -> list[str]:
+    """The scheduler names that a workload answers to."""
+    names = []
+    for container in _containers(deployment):
+        words = _words(container)
+        for i, word in enumerate(words):
+            if word == "--scheduler-name" and i + 1 < len(words):
+                names.append(words[i + 1])
+            elif word.startswith("--scheduler-name="):
+                names.append(word.partition("=")[2])
+    return [name.strip("\"'") for name in names] or [DEFAULT_SCHEDULER_NAME]
+
+
+def foreign(deployments: Iterable[Object], scheduler_name: str = DEFAULT_SCHEDULER_NAME) -> list[dict[str, str]]:
+    """Parts of a Volcano that this collection did not install and that would work on the same objects.
+
+    A scheduler of another name is left alone; controllers and webhooks have no name to tell them apart, so each counts.
+    """
+    found = []
+    for item in deployments:
+        part = None if _ours(item) else _part(item)
+        if part is None or (part == "scheduler" and scheduler_name not in scheduler_names(item)):
+            continue
+        found.append(
+            {
+                "part": part,
+                "kind": str(item.get("kind", "Deployment")),
+                "namespace": str(item["metadata"]["namespace"]),
+                "name": str(item["metadata"]["name"]),
+                "image": str(_containers(item)[0].get("image", "")),
+            }
+        )
+    return sorted(found, key=lambda row: (row["namespace"], row["name"]))
+
+
+def foreign_webhooks(configurations: Iterable[Object]) -> list[dict[str, str]]:
+    """Webhook configurations of another installation, by the names that Volcano's webhook server insists on."""
+    return sorted(
+        (
+            {"kind": str(item["kind"]), "name": str(item["metadata"]["name"])}
+            for item in configurations
+            if str(item["metadata"]["name"]).startswith(WEBHOOK_PREFIX) and not _ours(item)
+        ),
+        key=lambda row: (row["kind"], row["name"]),
+    )
+
+
+def _milli(value: Decimal) -> str:
+    rounded = int(value * 1000)
+    return str(rounded // 1000) if rounded % 1000 == 0 else f"{rounded}m"
+
+
+def _share(resource: str, total: Decimal, weight: int, weights: int, ceiling: t.Any) -> str:
+    value = total * weight / weights
+    if ceiling is not None:
+        value = min(value, amount(ceiling))
+    return _milli(value) if resource == "cpu" else str(int(value))
+
+
+def queue_conversion(queues: Sequence[Object], total: Mapping[str, str]) -> list[dict[str, t.Any]]:
+    """What each queue becomes when weights (plugin proportion) give way to `deserved` (plugin capacity).
+
+    A queue with a weight could always have its share of the cluster back; the same share becomes its `deserved`, for the
+    resources of `total`, never above its own `capability`. Queues that say `deserved` already are kept, and so are root
+    and queues with a parent: their share is a matter of the hierarchy, which a person decides.
+    """
+    considered = [item for item in queues if item["metadata"]["name"] != "root"]
+    flat = [item for item in considered if item["spec"].get("parent") in (None, "", "root")]
+    weights = sum(int(item["spec"].get("weight") or 1) for item in flat)
+    rows: list[dict[str, t.Any]] = []
+    for item in considered:
+        spec = item["spec"]
+        row: dict[str, t.Any] = {"name": item["metadata"]["name"], "weight": int(spec.get("weight") or 1)}
+        if spec.get("deserved"):
+            rows.append({**row, "action": "keep", "reason": "has deserved", "deserved": dict(spec["deserved"])})
+        elif item not in flat:
+            rows.append({**row, "action": "keep", "reason": f"is a child of {spec['parent']}", "deserved": {}})
+        elif row["name"] == "default":
+            rows.append({**row, "action": "keep", "reason": "the default queue gets what nobody is entitled to", "deserved": {}})
+        else:
+            capability = spec.get("capability") or {}
+            deserved = {
+                resource: _share(resource, amount(quantity), row["weight"], weights, capability.get(resource))
+                for resource, quantity in sorted(total.items())
+            }
+            rows.append({**row, "action": "convert", "reason": f"weight {row['weight']} of {weights}", "deserved": deserved})
+    return rows
+
+
+def schedulable(nodes: Iterable[Object]) -> list[Object]:
+    """Nodes that take pods without a toleration."""
+    result = []
+    for node in nodes:
+        taints = node["spec"].get("taints") or ()
+        if node["spec"].get("unschedulable") or any(taint.get("effect") in ("NoSchedule", "NoExecute") for taint in taints):
+            continue
+        result.append(node)
+    return result
+
+
+def allocatable(nodes: Iterable[Object]) -> dict[str, str]:
+    """The sum of CPU and memory that schedulable nodes offer."""
+    items = schedulable(nodes)
+    cpu = sum((amount(node["status"]["allocatable"]["cpu"]) for node in items), Decimal(0))
+    memory = sum((amount(node["status"]["allocatable"]["memory"]) for node in items), Decimal(0))
+    return {"cpu": _milli(cpu), "memory": str(int(memory))}

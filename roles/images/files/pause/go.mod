@@ -1,0 +1,3 @@
+module paddleflow.org/pause
+
+go 1.24.0

@@ -1,0 +1,448 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a node held before K3s, what K3s leaves behind, and the runit supervisor of its service.
+
+Runs on the node with the standard library alone (Python 3.8 and newer) and speaks JSON. K3s' processes are found by the
+address of its containerd and by the overlay below its data folder, its network namespaces by those processes, never by
+a name: another cluster, or another containerd, on the same host stays untouched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import ipaddress
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+INTERFACES = ("cni0", "flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6", "kube-ipvs0")
+RULE_TOOLS = ("iptables", "ip6tables", "iptables-legacy", "ip6tables-legacy")
+OWN_CHAIN = re.compile(r"KUBE-|CNI-|FLANNEL-|flannel", re.IGNORECASE)
+CGROUP_ROOT = Path("/sys/fs/cgroup")
+GONE_SECONDS = 30
+
+
+# ---- pure -----------------------------------------------------------------------------------------------------------
+
+
+def unescape(path: str) -> str:
+    """A path of /proc/*/mountinfo, where blanks are written in octal."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), path)
+
+
+def mount_points(mountinfo: str, roots: list[str]) -> list[str]:
+    """Mount points at or below one of the roots, the deepest first."""
+    found = [unescape(line.split(" ")[4]) for line in mountinfo.splitlines() if line]
+    return sorted((point for point in found if any(is_below(point, root) for root in roots)), reverse=True)
+
+
+def is_below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def root_overlay(mountinfo: str, data_dir: str) -> bool:
+    """Whether the process with this mountinfo has its root file system below data_dir (a container of ours)."""
+    for line in mountinfo.splitlines():
+        fields = line.split(" ")
+        if len(fields) > 6 and fields[4] == "/":
+            options = unescape(line.partition(" - ")[2])
+            return any(
+                is_below(value.split(":")[0], data_dir)
+                for value in re.findall(r"(?:upperdir|lowerdir)=([^,]*)", options)
+            )
+    return False
+
+
+def is_shim(argv: list[str], address: str) -> bool:
+    """A containerd shim that reports to the containerd at this address."""
+    if not argv or not os.path.basename(argv[0]).startswith("containerd-shim"):
+        return False
+    return any(name in ("-address", "--address") and value == address for name, value in zip(argv, argv[1:]))
+
+
+def foreign_rules(saved: str) -> str:
+    """iptables-save output without the chains and rules of Kubernetes, CNI plugins and flannel."""
+    return "".join(
+        line for line in saved.splitlines(keepends=True) if line.startswith("#") or not OWN_CHAIN.search(line)
+    )
+
+
+def own_rules(saved: str) -> list[str]:
+    return [line for line in saved.splitlines() if not line.startswith("#") and OWN_CHAIN.search(line)]
+
+
+def routes_within(routes: list[dict[str, Any]], cidrs: str) -> list[str]:
+    """Destinations of routes that lie inside the cluster's pod range (flannel's host-gw writes them on the host's own card)."""
+    ranges = [ipaddress.ip_network(cidr.strip(), strict=False) for cidr in cidrs.split(",") if cidr.strip()]
+    found = []
+    for route in routes:
+        try:
+            network = ipaddress.ip_network(route.get("dst", ""), strict=False)
+        except ValueError:
+            continue
+        if any(network.version == own.version and network.subnet_of(own) for own in ranges):  # type: ignore[arg-type]
+            found.append(str(route["dst"]))
+    return found
+
+
+def descendants(parents: dict[int, int], roots: set[int]) -> set[int]:
+    """The roots and every process below them; parents maps a process to its parent."""
+    found = set(roots)
+    grown = True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in found} - found
+        grown = bool(more)
+        found |= more
+    return found
+
+
+# ---- the node -------------------------------------------------------------------------------------------------------
+
+
+def read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""
+
+
+def run(argv: list[str], stdin: str | None = None, timeout: int = 60) -> tuple[int, str, str]:
+    try:
+        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=timeout, check=False)
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        return 127, "", str(exc)
+    return done.returncode, done.stdout, done.stderr
+
+
+def processes() -> dict[int, int]:
+    table = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            line = read(f"/proc/{entry}/stat")
+            if line:
+                table[int(entry)] = int(line.rpartition(")")[2].split()[1])
+    return table
+
+
+def argv_of(pid: int) -> list[str]:
+    return [part for part in read(f"/proc/{pid}/cmdline").split("\0") if part]
+
+
+def own_processes(plan: dict[str, Any]) -> list[int]:
+    """Shims of K3s' containerd with all below them, and containers whose shim is gone."""
+    parents = processes()
+    roots = {pid for pid in parents if is_shim(argv_of(pid), plan["address"])}
+    roots |= {pid for pid in parents if root_overlay(read(f"/proc/{pid}/mountinfo"), plan["data_dir"])}
+    own = {os.getpid(), *ancestors(os.getpid(), parents)}
+    return sorted(descendants(parents, roots) - own)
+
+
+def ancestors(pid: int, parents: dict[int, int]) -> list[int]:
+    found = []
+    while pid in parents and parents[pid] not in (0, pid):
+        pid = parents[pid]
+        found.append(pid)
+    return found
+
+
+def own_namespaces(plan: dict[str, Any], pids: list[int]) -> list[str]:
+    """Named network namespaces (cni-*) that a process of ours lives in, or that the CNI results of a folder we made name."""
+    names: set[str] = set()
+    inodes = {inode_of(f"/proc/{pid}/ns/net") for pid in pids} - {inode_of("/proc/self/ns/net"), None}
+    for path in Path("/run/netns").glob("cni-*") if Path("/run/netns").is_dir() else ():
+        if inode_of(str(path)) in inodes:
+            names.add(str(path))
+    for folder in removable_dirs(plan):
+        for result in Path(folder).glob("results/*"):
+            for path in re.findall(r'"netns":\s*"(?:/var)?(/run/netns/cni-[0-9a-f-]+)"', read(str(result))):
+                if Path(path).exists():
+                    names.add(path)
+    return sorted(names)
+
+
+def inode_of(path: str) -> int | None:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
+
+
+def removable_dirs(plan: dict[str, Any]) -> list[str]:
+    """The fixed folders that were absent or empty before K3s came; no record, no claim."""
+    record = plan["record"]
+    if not record:
+        return []
+    kept = record.get("dirs_before", [])
+    return [path for path in plan["fixed_dirs"] if path not in kept]
+
+
+def survey(dirs: list[str]) -> dict[str, Any]:
+    return {
+        "dirs_before": [path for path in dirs if os.path.isdir(path) and os.listdir(path)],
+        "interfaces_before": [name for name in INTERFACES if os.path.exists(f"/sys/class/net/{name}")],
+        "rules_before": any(own_rules(saved) for _tool, saved in saved_rules()),
+        "kubepods_before": bool(kubepods()),
+    }
+
+
+def saved_rules() -> list[tuple[str, str]]:
+    found = []
+    for tool in RULE_TOOLS:
+        if shutil.which(f"{tool}-save"):
+            code, out, _err = run([f"{tool}-save"])
+            if code == 0 and out:
+                found.append((tool, out))
+    return found
+
+
+def kubepods() -> list[str]:
+    roots = [CGROUP_ROOT, *(path for path in CGROUP_ROOT.iterdir() if path.is_dir())] if CGROUP_ROOT.is_dir() else []
+    return sorted(
+        str(root / name) for root in roots for name in ("kubepods", "kubepods.slice") if (root / name).is_dir()
+    )
+
+
+def look(plan: dict[str, Any]) -> dict[str, Any]:
+    """What the role decides by, in one answer: this host, what is installed, what is written and what runs."""
+    record = read(plan["record"])
+    version = run([plan["binary"], "--version"])[1] if os.path.isfile(plan["binary"]) else ""
+    found = re.search(r"v\d+\.\d+\.\d+\S*", version)
+    return {
+        "uid": os.getuid(),
+        "architecture": os.uname().machine,
+        "systemd": os.path.isdir("/run/systemd/system"),
+        "runit": shutil.which("runsvdir") is not None,
+        "cgroup_v1": not os.path.exists(CGROUP_ROOT / "cgroup.controllers"),
+        "record": json.loads(record) if record else {},
+        "foreign": [] if record else [path for path in plan["foreign"] if os.path.exists(path)],
+        "version": found.group(0) if found else "",
+        "sha256": {path: checksum(path) for path in plan["files"]},
+        "stamp": read(plan["stamp"]).strip(),
+        "socket": is_socket(plan["socket"]),
+        "supervisor": supervisor_pid(plan["services"], plan["pid_file"]) is not None,
+        "runit_service": run(["sv", "status", plan["service"]])[1].startswith("run:"),
+        "systemd_service": run(["systemctl", "is-active", plan["unit"]])[0] == 0,
+    }
+
+
+def checksum(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            digest = hashlib.sha256()
+            for part in iter(lambda: stream.read(1 << 20), b""):
+                digest.update(part)
+    except OSError:
+        return ""
+    return digest.hexdigest()
+
+
+def is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def own_routes(plan: dict[str, Any]) -> list[str]:
+    found = []
+    for family in ("-4", "-6"):
+        code, out, _err = run(["ip", "-j", family, "route", "show"])
+        if code == 0 and out.strip():
+            found += routes_within(json.loads(out), plan["cluster_cidr"])
+    return found
+
+
+def leftovers(plan: dict[str, Any]) -> dict[str, list[Any]]:
+    """Everything of ours that is here; without a record nothing is ours."""
+    record = plan["record"]
+    if not record:
+        return {}
+    pids = own_processes(plan)
+    dirs = [plan["data_dir"], *removable_dirs(plan), plan["config_dir"]]
+    before = record.get("interfaces_before", [])
+    return {
+        "processes": pids,
+        "namespaces": own_namespaces(plan, pids),
+        "mounts": mount_points(read("/proc/self/mountinfo"), dirs),
+        "interfaces": [name for name in INTERFACES if name not in before and os.path.exists(f"/sys/class/net/{name}")],
+        "routes": own_routes(plan),
+        "rules": [] if record.get("rules_before") else [tool for tool, saved in saved_rules() if own_rules(saved)],
+        "cgroups": [] if record.get("kubepods_before") else kubepods(),
+        "files": [path for path in plan["files"] if os.path.lexists(path)],
+        "dirs": [path for path in dirs if os.path.isdir(path)],
+    }
+
+
+def kill(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not any(alive(pid) for pid in pids))
+
+
+def alive(pid: int) -> bool:
+    """Running; a zombie that waits for its parent holds nothing."""
+    line = read(f"/proc/{pid}/stat")
+    return bool(line) and line.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def unmount(points: list[str]) -> None:
+    for point in points:
+        if run(["umount", point])[0] != 0:
+            run(["umount", "-l", point])
+
+
+def remove_rules(tools: list[str]) -> None:
+    for tool in tools:
+        code, saved, _err = run([f"{tool}-save"])
+        if code == 0:
+            run([f"{tool}-restore"], foreign_rules(saved))
+    code, out, _err = run(["ipset", "list", "-name"])
+    for name in out.split() if code == 0 else ():
+        if name.startswith(("KUBE-", "inet6:KUBE-")):
+            run(["ipset", "destroy", name])
+
+
+def remove_cgroups(paths: list[str]) -> None:
+    for top in paths:
+        for folder, _dirs, _files in os.walk(top, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+
+
+def remove_dir(path: str) -> None:
+    """Delete a folder, unless it is too near the root or something is still mounted in it."""
+    if len(Path(os.path.normpath(path)).parts) < 3:
+        raise SystemExit(
+            f"refused to delete {path}: it is a top folder of the system; set the k3s_*_dir variables right"
+        )
+    held = mount_points(read("/proc/self/mountinfo"), [path])
+    if held:
+        raise SystemExit(f"refused to delete {path}: {held[0]} is still mounted; unmount it and run again")
+    shutil.rmtree(path, ignore_errors=True)
+    parent = Path(path).parent
+    if parent.name == "rancher" and parent.is_dir() and not any(parent.iterdir()):
+        parent.rmdir()
+
+
+def remove(plan: dict[str, Any]) -> dict[str, list[Any]]:
+    found = leftovers(plan)
+    if not found:
+        return found
+    data = Path(plan["data_dir"]) / "data"
+    tools = [str(path) for path in (*data.glob("*/bin"), *data.glob("*/bin/aux"))]
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *tools])
+    kill(found["processes"])
+    unmount(found["mounts"])
+    for path in found["namespaces"]:
+        run(["umount", "-l", path])
+        if os.path.exists(path):
+            os.unlink(path)
+    for name in found["interfaces"]:
+        run(["ip", "link", "delete", name])
+    for route in found["routes"]:
+        run(["ip", "-6" if ":" in route else "-4", "route", "delete", route])
+    remove_rules(found["rules"])
+    remove_cgroups(found["cgroups"])
+    for path in found["files"]:
+        os.unlink(path)
+    # The record lies in the config folder, which comes last: an interrupted removal can be resumed.
+    for path in found["dirs"]:
+        remove_dir(path)
+    return found
+
+
+# ---- runit ----------------------------------------------------------------------------------------------------------
+
+
+def supervisor_pid(services: str, pid_file: str) -> int | None:
+    text = read(pid_file).strip()
+    if text.isdigit() and argv_of(int(text))[-2:] == ["-P", services]:
+        return int(text)
+    return None
+
+
+def start_supervisor(services: str, pid_file: str) -> bool:
+    if supervisor_pid(services, pid_file):
+        return False
+    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    null = subprocess.DEVNULL
+    child = subprocess.Popen(  # pylint: disable=consider-using-with
+        ["runsvdir", "-P", services],
+        env=environment,
+        stdin=null,
+        stdout=null,
+        stderr=null,
+        start_new_session=True,
+        cwd="/",
+    )
+    Path(pid_file).write_text(f"{child.pid}\n", encoding="ascii")
+    return True
+
+
+def stop_supervisor(services: str, pid_file: str, patience: int) -> bool:
+    """Stop runsvdir, so that nothing comes back, then each service and its runsv; what does not stop in time is killed."""
+    pid = supervisor_pid(services, pid_file)
+    if pid:
+        os.kill(pid, signal.SIGTERM)
+        wait_until(lambda: not alive(pid))
+    changed = bool(pid)
+    for folder in (str(path) for path in Path(services).glob("*")):
+        if not supervised(folder):
+            continue
+        changed = True
+        run(["sv", "-w", str(patience), "force-stop", folder], timeout=patience + 30)
+        for part in (folder, f"{folder}/log"):
+            run(["sv", "exit", part])
+            wait_until(lambda part=part: not supervised(part))  # type: ignore[misc]
+    if os.path.exists(pid_file):
+        os.unlink(pid_file)
+    return changed
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + GONE_SECONDS
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def supervised(folder: str) -> bool:
+    return run(["sv", "status", folder])[0] == 0
+
+
+def member(plan: dict[str, str]) -> dict[str, bool]:
+    """Whether this server made the cluster, and whether it has data."""
+    return {"initial": os.path.exists(plan["marker"]), "member": os.path.exists(plan["token"])}
+
+
+VERBS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "look": look,
+    "member": member,
+    "survey": lambda plan: survey(plan["fixed_dirs"]),
+    "list": leftovers,
+    "remove": remove,
+    "start": lambda plan: {"changed": start_supervisor(plan["services"], plan["pid_file"])},
+    "stop": lambda plan: {"changed": stop_supervisor(plan["services"], plan["pid_file"], int(plan["patience"]))},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("verb", choices=list(VERBS))
+    parser.add_argument("plan", help="JSON")
+    arguments = parser.parse_args()
+    json.dump(VERBS[arguments.verb](json.loads(arguments.plan)), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python3 -m paddleflow_node <verb> --config FILE``; see the package's docstring."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from . import cgroups, leftovers, mounts, network, pki, services
+from .host import Config, Host, NodeError
+
+FOLDERS = ("bin", "etc", "etcd", "kubelet", "containerd", "log", "services", "volumeplugins", "pods-log")
+
+
+def ensure_folders(config: Config, host: Host) -> None:
+    for folder in [*(config.data_dir / name for name in FOLDERS), config.run_dir]:
+        if not folder.exists() and host.change(f"folder {folder}"):
+            folder.mkdir(parents=True, mode=0o755)
+    etcd = config.data_dir / "etcd"
+    if etcd.exists() and etcd.stat().st_mode & 0o077 and host.change("etcd's data is root's alone"):
+        etcd.chmod(0o700)
+
+
+def link_applets(config: Config, host: Host) -> None:
+    """`bin/kubelet` and the others are names of the one binary, which a new build replaces under a new path."""
+    for name in config.applets:
+        link = config.data_dir / "bin" / name
+        if not (link.is_symlink() and os.readlink(link) == config.binary) and host.change(f"bin/{name}"):
+            temporary = link.with_name(f".{name}.new")
+            temporary.unlink(missing_ok=True)
+            temporary.symlink_to(config.binary)
+            temporary.replace(link)
+
+
+def prepare(config: Config, host: Host) -> None:
+    """What does not survive a boot."""
+    ensure_folders(config, host)
+    network.up(config, host)
+    cgroups.up(config, host)
+    mounts.up(config, host)
+
+
+def up(config: Config, host: Host) -> None:
+    prepare(config, host)
+    link_applets(config, host)
+    pki.up(config, host)
+    services.up(config, host)
+
+
+def stop(config: Config, host: Host) -> None:
+    """No process, mount, interface or cgroup is left; the data stays."""
+    services.stop(config, host)
+    cgroups.down(config, host)
+    mounts.down(config, host)
+    network.down(config, host)
+    leftovers.down(config, host)
+    if config.run_dir.exists() and host.change(f"no folder {config.run_dir}"):
+        shutil.rmtree(config.run_dir)
+
+
+def down(config: Config, host: Host) -> None:
+    """Stopped, and the data gone too."""
+    services.remove(config, host)
+    stop(config, host)
+    if config.data_dir.exists() and host.change(f"no folder {config.data_dir}"):
+        if mounts.below(mounts.parse(mounts.MOUNTINFO.read_text()), [config.data_dir]):
+            raise NodeError(f"Something is still mounted below {config.data_dir}: unmount it, then run again. Nothing was removed.")
+        # Renamed first: a removal that is killed must not leave a cluster with half of its data.
+        config.data_dir.rename(trash(config))
+    if trash(config).exists() and not host.check:
+        shutil.rmtree(trash(config))
+
+
+def trash(config: Config) -> Path:
+    return config.data_dir.with_name(config.data_dir.name + ".removed")
+
+
+VERBS: dict[str, Callable[[Config, Host], None]] = {"prepare": prepare, "up": up, "stop": stop, "down": down}
+
+
+def load(argument: str) -> Config:
+    config = Config.load(sys.stdin.read() if argument == "-" else Path(argument).read_text())
+    for folder in (config.data_dir, config.run_dir):
+        if not folder.is_absolute() or len(folder.parts) < 3 or ".." in folder.parts:
+            raise NodeError(f"{folder} cannot be a cluster's folder: name an absolute path of at least two parts, such as /var/lib/paddleflow.")
+    return config
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="paddleflow_node", description=__doc__)
+    parser.add_argument("verb", choices=[*VERBS, "status"])
+    parser.add_argument("--config", required=True, help="the node's JSON file, or - for standard input")
+    parser.add_argument("--check", action="store_true", help="only say what would change")
+    arguments = parser.parse_args()
+    try:
+        config = load(arguments.config)
+        if arguments.verb == "status":
+            print(services.render(services.status(config)))
+            return 0
+        host = Host(check=arguments.check)
+        with open(f"/run/lock/{config.instance}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # two runs at once take turns
+            VERBS[arguments.verb](config, host)
+    except (NodeError, OSError) as error:
+        print(str(error), file=sys.stderr)
+        return 1
+    print(json.dumps({"changed": bool(host.changes), "changes": host.changes}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

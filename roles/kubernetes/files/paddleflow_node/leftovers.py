@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kubelet and containerd leave at fixed places of the host, whatever their folders are set to.
+
+Only what this cluster made, or what nobody uses any more, is taken away: another cluster may live on the same host.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from .host import Config, Host
+
+CONTAINER_LOGS = Path("/var/log/containers")
+DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
+SHIM_SOCKETS = Path("/run/containerd/s")
+
+
+def container_logs(config: Config) -> list[Path]:
+    """Links into this cluster's logs."""
+    if not CONTAINER_LOGS.is_dir():
+        return []
+    return [path for path in CONTAINER_LOGS.iterdir() if path.is_symlink() and os.readlink(path).startswith(f"{config.data_dir}/")]
+
+
+def shim_sockets(config: Config) -> list[Path]:
+    """Each shim of this cluster wrote the address of its socket beside the container's state."""
+    tasks = config.run_dir / "containerd" / "io.containerd.runtime.v2.task"
+    addresses = (file.read_text().strip() for file in tasks.glob("*/*/address"))
+    paths = (Path(address.removeprefix("unix://")) for address in addresses if address.startswith("unix://"))
+    return sorted({path for path in paths if path.exists()})
+
+
+def device_plugin_files() -> list[Path]:
+    """The device manager's socket and checkpoint, once no kubelet listens there."""
+    server = DEVICE_PLUGINS / "kubelet.sock"
+    if not DEVICE_PLUGINS.is_dir() or listens(server):
+        return []
+    names = {"kubelet.sock", "kubelet_internal_checkpoint", "DEPRECATION"}
+    files = sorted(DEVICE_PLUGINS.iterdir())
+    return files if {path.name for path in files} <= names else []
+
+
+def listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def empty_folders() -> Iterator[Path]:
+    """Folders that only the above lived in, innermost first."""
+    for folder in (CONTAINER_LOGS, DEVICE_PLUGINS, DEVICE_PLUGINS.parent, SHIM_SOCKETS, SHIM_SOCKETS.parent):
+        if folder.is_dir() and not any(folder.iterdir()):
+            yield folder
+
+
+def down(config: Config, host: Host) -> None:
+    for path in [*container_logs(config), *shim_sockets(config), *device_plugin_files()]:
+        if host.change(f"no {path}"):
+            path.unlink()
+    for folder in empty_folders():
+        if host.change(f"no folder {folder}"):
+            folder.rmdir()

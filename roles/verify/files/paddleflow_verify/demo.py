@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demonstration: two queues, a job that borrows, a gang that gets its share back. Run again, it changes nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from typing import Any
+
+from . import objects, sizes
+from .checks import JOB, QUEUE, Row, Settings, make_queues, submit, table
+from .kubectl import Failed, Kubectl
+
+TREE, RESEARCH, PRODUCTION = "demo", "demo-research", "demo-production"
+BORROWER, GANG = "borrower", "gang"
+RESULT = "demo-result"
+WORK_SECONDS = 20
+GANG_SECONDS = 4
+# Phases of a job that does not come back by itself.
+LOST = ("Failed", "Aborted", "Terminated")
+
+
+def phase(job: objects.Object | None) -> str:
+    """Empty when there is no job."""
+    return str(((job or {}).get("status") or {}).get("state", {}).get("phase", "Pending")) if job else ""
+
+
+def unit_of(queue: objects.Object) -> int:
+    """The size of a worker, from a queue that an earlier run made."""
+    return sizes.millicpu(queue["spec"]["deserved"]["cpu"]) // 2
+
+
+class Demo:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.kubectl = Kubectl(settings.kubectl, settings.timeout)
+        self.where = settings.demo_namespace
+        self.rows: list[Row] = []
+        self.changed = False
+
+    def done_before(self) -> dict[str, Any] | None:
+        """What an earlier run that came to its end left, if everything it made is still there."""
+        result = self.kubectl.get("configmap", RESULT, "--namespace", self.where)
+        made = [self.kubectl.get(QUEUE + name) for name in (TREE, RESEARCH, PRODUCTION)]
+        jobs = [self.find(name) for name in (BORROWER, GANG)]
+        if result and all(made) and all(phase(job) == "Completed" for job in jobs):
+            kept: dict[str, Any] = json.loads(result["data"]["result"])
+            return kept
+        return None
+
+    def find(self, name: str) -> objects.Object | None:
+        return self.kubectl.get(JOB + name, "--namespace", self.where)
+
+    def queues(self) -> int:
+        existing = self.kubectl.get(QUEUE + RESEARCH)
+        if existing:
+            unit = unit_of(existing)
+        else:
+            try:
+                unit = sizes.unit(sizes.free(self.kubectl.items("nodes"), self.kubectl.items("pods", "--all-namespaces")))
+            except sizes.TooSmall as problem:
+                raise Failed(str(problem)) from None
+        self.changed = True
+        self.kubectl.apply([objects.namespace(self.where)])
+        make_queues(self.kubectl, objects.queues(TREE, (RESEARCH, PRODUCTION), unit))
+        return unit
+
+    def submit(self, item: objects.Object) -> str:
+        """Create a job unless it is there. One that failed is made anew."""
+        name = item["metadata"]["name"]
+        now = phase(self.find(name))
+        if now in LOST:
+            self.kubectl.run("delete", JOB + name, "--namespace", self.where, "--wait=true")
+        if now in LOST or not now:
+            submit(self.kubectl, item)
+            self.changed = True
+            return "created"
+        return now
+
+    def borrow(self, unit: int) -> str:
+        spec = objects.pod_spec(self.settings.image, ["sleep", str(WORK_SECONDS)], unit)
+        item = objects.job(BORROWER, self.where, RESEARCH, spec, 4, 1, self.settings.scheduler)
+        if self.submit(item) == "Completed":
+            return "ran already"
+        self.kubectl.wait(JOB + BORROWER, "jsonpath={.status.running}=4", self.where)
+        return "job %s of queue %s runs 4 workers of %dm, entitled to 2" % (BORROWER, RESEARCH, unit)
+
+    def give_back(self, unit: int) -> str:
+        item = objects.meeting_job(
+            GANG, self.where, PRODUCTION, self.settings.image, unit, 2, GANG_SECONDS, self.settings.scheduler
+        )
+        if self.settings.gang_command:
+            item["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["command"] = list(self.settings.gang_command)
+        before = self.submit(item)
+        if before == "Completed":
+            return "ran already"
+        began = time.monotonic()
+        self.kubectl.wait(JOB + GANG, "jsonpath={.status.running}=2", self.where)
+        waited = time.monotonic() - began
+        left = (self.find(BORROWER) or {}).get("status", {}).get("running", 0)
+        return "job %s of queue %s got its 2 workers after %.1f s; %s is down to %d" % (GANG, PRODUCTION, waited, BORROWER, left)
+
+    def finish(self, name: str) -> str:
+        self.kubectl.wait(JOB + name, "jsonpath={.status.state.phase}=Completed", self.where)
+        return "completed"
+
+    def log(self) -> list[str]:
+        text = self.kubectl.run(
+            "logs", "--namespace", self.where, "--selector=volcano.sh/job-name=" + GANG, "--tail=20", "--ignore-errors"
+        ).stdout
+        return [line for line in text.splitlines() if line.strip()]
+
+    def step(self, name: str, action: Any) -> Any:
+        began = time.monotonic()
+        ok, value = True, None
+        try:
+            value = action()
+            detail = str(value)
+        except Failed as failure:
+            ok, detail = False, str(failure)
+        self.rows.append(Row(name, ok, detail, round(time.monotonic() - began, 1)))
+        if not ok:
+            raise Failed(name)
+        return value
+
+    def run(self) -> dict[str, Any]:
+        kept = self.done_before()
+        if kept:
+            return {**kept, "ok": True, "changed": False}
+        log: list[str] = []
+        try:
+            unit = self.step("queues, sized in thousandths of a CPU", self.queues)
+            self.step("borrowing", lambda: self.borrow(unit))
+            self.step("giving back", lambda: self.give_back(unit))
+            self.step("the gang", lambda: self.finish(GANG))
+            self.step("the borrower, its evicted workers run again", lambda: self.finish(BORROWER))
+            log = self.log()
+        except Failed:
+            pass
+        ok = all(row.ok for row in self.rows)
+        result: dict[str, Any] = {"rows": [asdict(row) for row in self.rows], "table": table(self.rows), "log": log}
+        if ok:
+            self.keep(result)
+        return {**result, "ok": ok, "changed": self.changed}
+
+    def keep(self, result: dict[str, Any]) -> None:
+        self.kubectl.apply(
+            [
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"name": RESULT, "namespace": self.where, "labels": dict(objects.MANAGED)},
+                    "data": {"result": json.dumps(result)},
+                }
+            ]
+        )
+
+
+def demo(settings: Settings) -> dict[str, Any]:
+    return Demo(settings).run()
+
+
+def preview(settings: Settings) -> dict[str, Any]:
+    """What a run would find; nothing is made. Without a reachable cluster: that everything would be made."""
+    try:
+        kept = Demo(settings).done_before()
+    except Failed:
+        kept = None
+    if kept:
+        return {**kept, "ok": True, "changed": False}
+    return {"rows": [], "table": ["two queues, a job that borrows and a gang would be created"], "log": [], "ok": True, "changed": True}

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded provider on a real node."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.conftest import INSTANCE, LOGS, VARIABLES, Platform
+from tests.support import plays
+
+COMPONENTS = (
+    "etcd", "containerd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "coredns", "kubelet",
+)  # fmt: skip
+
+
+def test_a_run_after_a_killed_one_completes_and_a_further_one_changes_nothing(platform: Platform) -> None:
+    assert platform.first.recap["failed"] == 0
+    assert platform.second.changed_tasks() == []
+    assert platform.second.recap["changed"] == 0
+
+
+def test_check_mode_on_the_finished_cluster_reports_no_change(platform: Platform) -> None:
+    play = plays.run("paddleflow.core.quickstart", VARIABLES, "--check", "--diff", log=LOGS / "cluster-check.log").ok()
+    assert play.changed_tasks() == []
+
+
+def test_the_node_is_ready_and_runs_what_was_compiled(platform: Platform) -> None:
+    (node,) = platform.get("nodes")["items"]
+    conditions = {item["type"]: item["status"] for item in node["status"]["conditions"]}
+    assert conditions["Ready"] == "True"
+    assert node["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.34.")
+
+
+def test_all_components_run_under_supervision(platform: Platform) -> None:
+    assert {name: row["state"] for name, row in platform.services().items()} == dict.fromkeys(COMPONENTS, "running")
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_a_killed_component_is_back_by_itself(platform: Platform, component: str) -> None:
+    pid = int(platform.services()[component]["pid"])
+    os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while True:  # another process took its place
+        new = platform.services()[component]["pid"]
+        if new not in ("", str(pid)):
+            break
+        assert time.monotonic() < deadline, f"{component} did not come back"
+        time.sleep(0.1)
+    platform.node_tool("up")  # returns when every component answers; has nothing to start
+    assert platform.kubectl("get", "--raw", "/readyz") == "ok"
+    platform.kubectl("wait", "--for=condition=Ready", f"node/{INSTANCE}", "--timeout=60s")
+
+
+def test_certificates_are_the_clusters_own_and_keys_are_private(platform: Platform) -> None:
+    pki = platform.data / "pki"
+    assert stat.S_IMODE(pki.stat().st_mode) == 0o700
+    loose = [path for path in pki.rglob("*.key") if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert loose == []
+    for name in ("apiserver.crt", "kubelet.crt"):
+        checked = subprocess.run(["openssl", "verify", "-CAfile", pki / "ca.crt", pki / name], capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, checked.stderr
+
+
+def test_the_kubelet_is_held_to_its_own_node(platform: Platform) -> None:
+    kubelet = f"--kubeconfig={platform.data}/pki/kubelet.conf"
+    kubectl = str(platform.data / "bin/kubectl")
+    own = subprocess.run([kubectl, kubelet, "auth", "can-i", "get", f"nodes/{INSTANCE}"], capture_output=True, text=True, check=False)
+    assert own.stdout.strip() == "yes"
+    secrets = subprocess.run([kubectl, kubelet, "get", "secrets", "-A"], capture_output=True, text=True, check=False)
+    assert "forbidden" in secrets.stderr
+
+
+def test_nobody_reads_without_a_name(platform: Platform) -> None:
+    done = subprocess.run(
+        [platform.data / "bin/kubectl", "--server", "https://10.204.0.2:6443", "--insecure-skip-tls-verify", "--token=made-up", "get", "nodes"],
+        capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
+    )  # fmt: skip
+    assert "Unauthorized" in done.stderr or "must be logged in" in done.stderr
+
+
+def test_no_address_of_the_cluster_leaves_the_machine(platform: Platform) -> None:
+    inside = subprocess.run(["ip", "-netns", INSTANCE, "route", "show", "default"], check=True, capture_output=True, text=True)
+    assert inside.stdout == ""
+    for address in ("10.205.77.7", "10.206.77.7"):
+        route = subprocess.run(["ip", "route", "get", address], check=True, capture_output=True, text=True).stdout
+        assert f"dev {INSTANCE} " in route
+
+
+def test_a_service_answers_from_the_machine(platform: Platform) -> None:
+    (address,) = platform.get("service", "kubernetes", "--namespace=default")["spec"]["clusterIPs"]
+    with socket.create_connection((address, 443), timeout=10):
+        pass
+
+
+def test_a_changed_setting_restarts_what_reads_it_and_nothing_else(platform: Platform) -> None:
+    before = {name: row["pid"] for name, row in platform.services().items()}
+    variables = {**VARIABLES, "kubernetes_max_pods": 100}
+    plays.run("paddleflow.core.quickstart", variables, log=LOGS / "cluster-setting.log").ok()
+    after = {name: row["pid"] for name, row in platform.services().items()}
+    assert [name for name in COMPONENTS if before[name] != after[name]] == ["kubelet"]
+    plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-setting-back.log").ok()
+
+
+def test_the_components_agree_on_the_marker(platform: Platform) -> None:
+    marker = json.loads(Path(platform.data, "install.json").read_text())
+    assert (marker["provider"], marker["state"]) == ("embedded", "ready")

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From field tables to definitions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from paddleflow_core.model.crd import crd
+from paddleflow_core.model.nodecache import NOUN
+
+if TYPE_CHECKING:
+    from paddleflow_core.model.table import Field, Noun
+
+TEXTS = {
+    "": "noun",
+    "spec": "spec",
+    "status": "status",
+    "spec.field": "text",
+    "spec.field.inner": "inner",
+    "other": "shared",
+}
+
+
+def definition(**fields: Field) -> dict[str, Any]:
+    noun: Noun = {
+        "kind": "Thing",
+        "plural": "things",
+        "short_names": [],
+        "scope": "Namespaced",
+        "spec": fields,
+        "status": {},
+        "rules": [],
+        "columns": [],
+    }
+    return crd(noun, TEXTS)
+
+
+def schema(made: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return found
+
+
+def spec_of(**fields: Field) -> dict[str, Any]:
+    found: dict[str, Any] = schema(definition(**fields))["properties"]["spec"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ({"type": "string", "min": 1, "max": 5, "pattern": "^a", "enum": ["a", "ab"]},
+         {"type": "string", "minLength": 1, "maxLength": 5, "pattern": "^a", "enum": ["a", "ab"]}),
+        ({"type": "int", "min": 0, "default": 3}, {"type": "integer", "format": "int64", "minimum": 0, "default": 3}),
+        ({"type": "bool", "default": False}, {"type": "boolean", "default": False}),
+        ({"type": "datetime"}, {"type": "string", "format": "date-time"}),
+        ({"type": "map", "max": 9, "items": {"type": "string"}},
+         {"type": "object", "maxProperties": 9, "additionalProperties": {"type": "string"}}),
+        ({"type": "list", "max": 9, "items": {"type": "int"}},
+         {"type": "array", "maxItems": 9, "items": {"type": "integer", "format": "int64"}}),
+    ],
+)  # fmt: skip
+def test_a_field_becomes_its_schema(field: Field, expected: dict[str, Any]) -> None:
+    assert spec_of(field=field)["properties"]["field"] == {"description": "text", **expected}
+
+
+@pytest.mark.parametrize(
+    ("value", "good"),
+    [
+        ("1", True),
+        ("500m", True),
+        ("1.5Gi", True),
+        ("1e3", True),
+        ("-1", True),
+        ("1 Gi", False),
+        ("GiB", False),
+        ("", False),
+    ],
+)
+def test_a_quantity_is_what_kubernetes_reads(value: str, good: bool) -> None:
+    quantity = spec_of(field={"type": "quantity"})["properties"]["field"]
+    assert quantity["x-kubernetes-int-or-string"] is True
+    assert bool(re.match(quantity["pattern"], value)) is good
+
+
+def test_an_object_nests_and_lists_what_it_requires() -> None:
+    field: Field = {"type": "object", "fields": {"inner": {"type": "string", "required": True}}}
+    assert spec_of(field=field)["properties"]["field"] == {
+        "type": "object",
+        "description": "text",
+        "properties": {"inner": {"type": "string", "description": "inner"}},
+        "required": ["inner"],
+    }
+
+
+def test_a_required_immutable_field_checks_itself() -> None:
+    made = spec_of(field={"type": "string", "required": True, "immutable": True})
+    assert made["properties"]["field"]["x-kubernetes-validations"] == [
+        {"rule": "self == oldSelf", "message": "cannot be changed"}
+    ]
+    assert "x-kubernetes-validations" not in made
+
+
+def test_an_optional_immutable_field_is_checked_by_its_parent() -> None:
+    made = spec_of(field={"type": "string", "immutable": True})
+    assert "x-kubernetes-validations" not in made["properties"]["field"]
+    assert made["x-kubernetes-validations"] == [
+        {
+            "rule": "has(self.field) == has(oldSelf.field) && (!has(self.field) || self.field == oldSelf.field)",
+            "message": "field cannot be changed",
+        }
+    ]
+
+
+def test_a_text_can_be_shared() -> None:
+    assert spec_of(field={"type": "bool", "doc": "other"})["properties"]["field"]["description"] == "shared"
+
+
+def test_a_field_without_text_is_an_error() -> None:
+    with pytest.raises(KeyError, match=re.escape("spec.nameless")):
+        definition(nameless={"type": "bool"})
+
+
+def test_the_definition_names_group_kind_and_scope() -> None:
+    made = definition()
+    assert made["metadata"]["name"] == "things.paddleflow.org"
+    assert made["spec"]["scope"] == "Namespaced"
+    assert made["spec"]["names"] == {
+        "kind": "Thing",
+        "listKind": "ThingList",
+        "plural": "things",
+        "singular": "thing",
+        "shortNames": [],
+        "categories": ["paddleflow"],
+    }
+    assert "x-kubernetes-validations" not in schema(made)
+    assert schema(made)["required"] == ["spec"]
+
+
+class TestNodeCache:
+    """What cannot be said in a table: that its patterns mean what Kubernetes means by names."""
+
+    @pytest.mark.parametrize(
+        ("name", "good"), [("node-1.site.example", True), ("a", True), ("Node", False), ("-a", False), ("a..b", False)]
+    )
+    def test_node_names(self, name: str, good: bool) -> None:
+        assert bool(re.search(NOUN["spec"]["nodeName"]["pattern"], name)) is good
+
+    @pytest.mark.parametrize(
+        ("name", "good"),
+        [
+            ("team/data", True),
+            ("team/data.v2", True),
+            ("data", False),
+            ("a.b/data", False),
+            ("a/b/c", False),
+            ("/a", False),
+        ],
+    )
+    def test_file_system_names(self, name: str, good: bool) -> None:
+        item = NOUN["status"]["fileSystems"]["items"]["fields"]["fileSystem"]
+        assert bool(re.search(item["pattern"], name)) is good
+
+    def test_the_name_is_the_node_s(self) -> None:
+        made = crd(NOUN, _AnyText())
+        assert schema(made)["x-kubernetes-validations"][0]["rule"] == "self.metadata.name == self.spec.nodeName"
+        assert made["spec"]["scope"] == "Cluster"
+
+
+class _AnyText(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return key

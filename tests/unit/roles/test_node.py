@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pure parts of the node's tool; what it does to a host is tested on a real one (tests/cluster)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from paddleflow_node import __main__ as tool
+from paddleflow_node import cgroups, mounts, network, services
+from paddleflow_node.host import Config, Host, NodeError, Service
+
+RAW = {
+    "instance": "pf",
+    "data_dir": "/var/lib/pf",
+    "run_dir": "/run/pf",
+    "supervisor": "runit",
+    "binary": "/var/lib/pf/lib/kube-1",
+    "applets": ["kubelet"],
+    "network": {
+        "host_address": "10.1.0.1",
+        "node_address": "10.1.0.2",
+        "prefix": 30,
+        "pod_cidr": "10.2.0.0/16",
+        "service_cidr": "10.3.0.0/16",
+        "outbound": False,
+    },
+    "pki": {"kubeadm_config": "/k.yaml", "node_name": "n", "node_address": "10.1.0.2", "renew_days": 30, "users": {}},
+    "services": [
+        {"name": "etcd", "argv": ["/bin/etcd", "--name=a b"], "ready": {"kind": "tcp", "target": "10.1.0.2:2379"}},
+        {"name": "containerd", "argv": ["/bin/containerd"], "keeps_children": True},
+    ],
+}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    loaded = Config.load(json.dumps(RAW))
+    return replace(loaded, data_dir=tmp_path / "data", run_dir=tmp_path / "run")
+
+
+def test_without_outbound_traffic_there_is_no_default_route(config: Config) -> None:
+    assert not [route for _where, route in network.wanted_routes(config) if route[0] == "default"]
+
+
+def test_outbound_traffic_goes_through_the_machine(config: Config) -> None:
+    outbound = replace(config, network=replace(config.network, outbound=True))
+    assert (["ip", "-netns", "pf"], ["default", "via", "10.1.0.1"]) in network.wanted_routes(outbound)
+
+
+def test_pod_addresses_without_a_pod_are_refused_inside_and_routed_inside_from_the_machine(config: Config) -> None:
+    routes = network.wanted_routes(config)
+    assert (["ip", "-netns", "pf"], ["unreachable", "10.2.0.0/16"]) in routes
+    assert (["ip"], ["10.2.0.0/16", "via", "10.1.0.2", "dev", "pf"]) in routes
+
+
+def test_masquerade_is_for_what_leaves_the_machine(config: Config) -> None:
+    assert 'ip saddr { 10.2.0.0/16, 10.1.0.2 } oifname != "pf" masquerade' in network.outbound_table(config)
+
+
+@pytest.mark.parametrize("folder", ["/", "/var", "var/lib/pf", "/var/lib/../.."])
+def test_a_folder_that_would_take_the_system_with_it_is_refused(folder: str, tmp_path: Path) -> None:
+    path = tmp_path / "node.json"
+    path.write_text(json.dumps({**RAW, "data_dir": folder}))
+    with pytest.raises(NodeError, match="cannot be a cluster's folder"):
+        tool.load(str(path))
+
+
+MOUNTINFO = """\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+30 22 254:0 /d /var/lib/pf/kubelet rw shared:7 - ext4 /dev/vda rw
+31 30 0:40 / /var/lib/pf/kubelet/pods/a\\040b rw shared:8 master:2 - tmpfs tmpfs rw
+32 22 0:41 / /var/lib/pfx rw - tmpfs tmpfs rw
+"""
+
+
+def test_mounts_are_read_as_the_kernel_writes_them() -> None:
+    parsed = mounts.parse(MOUNTINFO)
+    assert parsed[0] == mounts.Mount("/", shared=False)
+    assert parsed[2] == mounts.Mount("/var/lib/pf/kubelet/pods/a b", shared=True)
+
+
+def test_mounts_go_the_last_first_and_never_those_of_a_neighbour() -> None:
+    found = mounts.below(mounts.parse(MOUNTINFO), [Path("/var/lib/pf")])
+    assert found == ["/var/lib/pf/kubelet/pods/a b", "/var/lib/pf/kubelet"]
+
+
+def test_hierarchies_of_cgroup_v1_and_v2(tmp_path: Path) -> None:
+    for name in ("cpu", "memory", "unified"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "cgroup.procs").touch()
+    (tmp_path / "not-a-cgroup").mkdir()
+    assert [path.name for path in cgroups.hierarchies(tmp_path)] == ["cpu", "memory"]
+    assert [path.name for path in cgroups.hierarchies(tmp_path, tracking_only=True)] == ["cpu", "memory", "unified"]
+    (tmp_path / "cgroup.controllers").touch()
+    assert cgroups.hierarchies(tmp_path) == [tmp_path]
+
+
+def test_a_digest_changes_with_the_command_the_binary_and_the_watched_files(config: Config, tmp_path: Path) -> None:
+    watched = tmp_path / "watched"
+    service = Service("a", ["/bin/a"], watch=[str(watched)])
+    digests = {services.digest(config, service)}
+    watched.write_text("one")
+    digests.add(services.digest(config, service))
+    watched.write_text("two")
+    digests.add(services.digest(config, service))
+    digests.add(services.digest(config, replace(service, argv=["/bin/a", "-v"])))
+    digests.add(services.digest(replace(config, binary="/other"), service))
+    assert len(digests) == 5
+    assert services.digest(config, service) in digests
+
+
+def test_a_run_script_quotes_and_enters_the_namespace(config: Config) -> None:
+    script = services.runit_script(config, config.services[0])
+    assert "exec nsenter --net=/run/netns/pf -- /bin/etcd '--name=a b'\n" in script
+    assert "export PADDLEFLOW_SERVICE=pf-etcd\n" in script
+    assert "unset http_proxy" in script
+
+
+def test_a_unit_restarts_joins_the_namespace_and_escapes_what_systemd_reads(config: Config) -> None:
+    etcd, containerd = (services.systemd_unit(config, service) for service in config.services)
+    assert 'ExecStart="/bin/etcd" "--name=a b"\n' in etcd
+    assert "NetworkNamespacePath=/run/netns/pf\n" in etcd
+    assert "Restart=always\n" in etcd
+    assert "KillMode=mixed\n" in etcd
+    assert "KillMode=process\n" in containerd  # containers outlive a restart of containerd
+    assert services.systemd_quote('a%b$c"d') == '"a%%b$$c\\"d"'
+
+
+def test_the_environment_of_a_dead_process_is_empty() -> None:
+    assert services.process_environment(2**22 + 1) == {}
+
+
+def test_check_mode_notes_and_does_nothing(tmp_path: Path) -> None:
+    host = Host(check=True)
+    assert not host.change("a file", ["touch", str(tmp_path / "file")])
+    assert host.changes == ["a file"]
+    assert not (tmp_path / "file").exists()
+
+
+def test_a_missing_command_is_named_with_its_remedy() -> None:
+    with pytest.raises(NodeError, match=r"no-such-command is not installed: install its package"):
+        Host.run(["no-such-command"])
+
+
+def test_a_failing_command_says_what_it_said() -> None:
+    with pytest.raises(NodeError, match=r"exit code 3: because"):
+        Host.run(["sh", "-c", "echo because >&2; exit 3"])

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A preflight that fails shows everything at once, and what comes after it has not begun."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: paddleflow.core.preflight
+    - ansible.builtin.copy:
+        content: changed
+        dest: "{{ changed_file }}"
+        mode: "0600"
+"""
+pytestmark = pytest.mark.skipif(not ANSIBLE.exists(), reason="ansible-core is not installed beside this Python")
+
+
+class Run(t.NamedTuple):
+    rc: int
+    text: str
+    changed: bool
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> t.Callable[..., Run]:
+    collection = tmp_path / "collections/ansible_collections/paddleflow"
+    collection.mkdir(parents=True)
+    (collection / "core").symlink_to(ROOT)
+    (tmp_path / "play.yml").write_text(PLAY)
+
+    def play(*arguments: str, **variables: str) -> Run:
+        target = tmp_path / "changed"
+        variables |= {"changed_file": str(target), "kubernetes_data_dir": str(tmp_path / "data")}
+        extra = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_HOME": str(tmp_path / "ansible"),
+            "ANSIBLE_COLLECTIONS_PATH": str(tmp_path / "collections"),
+            "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+            "ANSIBLE_LOCALHOST_WARNING": "0",
+        }
+        command: list[str | Path] = [ANSIBLE, "-i", "localhost,", tmp_path / "play.yml", *arguments, *extra]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+        return Run(done.returncode, done.stdout + done.stderr, target.exists() or (tmp_path / "data").exists())
+
+    return play
+
+
+@pytest.mark.parametrize("mode", [(), ("--check",)])
+def test_a_failing_preflight_shows_all_findings_and_changes_nothing(
+    run: t.Callable[..., Run], mode: tuple[str]
+) -> None:
+    done = run(*mode, kubernetes_instance="a-very-long-instance", preflight_kernel="99.0", preflight_data_gib="9999999")
+    assert done.rc != 0, done.text
+    assert not done.changed
+    assert "changed=0" in done.text
+    assert "failed=1" in done.text
+    for sentence in (
+        "The instance name 'a-very-long-instance' has 20 characters",
+        "but 99.0 or newer is needed for kube-proxy with nftables: boot a newer kernel.",
+        "free some there, or set kubernetes_data_dir",
+        "nothing was changed",
+    ):
+        assert sentence in done.text
+
+
+def test_a_passing_preflight_lets_the_play_go_on(run: t.Callable[..., Run]) -> None:
+    done = run(preflight_provider="existing", preflight_cache_gib="0", preflight_cache_inodes="0")
+    assert done.rc == 0, done.text
+    assert done.changed
+    assert "failed=0" in done.text

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write what is derived from the model: crds/ today. `--check` writes nothing and fails when a file is stale."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+NOUNS = ("nodecache",)
+HEADER = """\
+---
+# SPDX-License-Identifier: Apache-2.0
+# Written by `make generate` from {sources}; do not edit.
+"""
+
+
+def outputs() -> dict[str, str]:
+    """Path in the tree -> content, for every generated file."""
+    from paddleflow_core.model.crd import crd
+
+    found = {}
+    for name in NOUNS:
+        noun = importlib.import_module(f"paddleflow_core.model.{name}").NOUN
+        definition = crd(noun, texts(name))
+        sources = f"plugins/module_utils/_core/model/{name}.py and docs/model/{name}.yaml"
+        found[f"crds/{definition['metadata']['name']}.yaml"] = HEADER.format(sources=sources) + dump(definition)
+    return found
+
+
+def texts(name: str) -> dict[str, str]:
+    found: dict[str, str] = yaml.safe_load((ROOT / "docs/model" / f"{name}.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def dump(document: Any) -> str:
+    text: str = yaml.dump(document, Dumper=IndentedDumper, sort_keys=False, width=150)
+    return text
+
+
+class IndentedDumper(yaml.SafeDumper):
+    """PyYAML does not indent lists below their key; yamllint wants it."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 (PyYAML's signature)
+        super().increase_indent(flow, False)
+
+
+def stale(content: dict[str, str]) -> list[str]:
+    """Files that differ from what they should be, are missing, or are left over."""
+    wrong = [path for path, text in content.items() if not same(ROOT / path, text)]
+    left = [f"crds/{path.name}" for path in (ROOT / "crds").glob("*.yaml") if f"crds/{path.name}" not in content]
+    return sorted(wrong + left)
+
+
+def same(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8") == text
+
+
+def main(arguments: list[str]) -> int:
+    content = outputs()
+    wrong = stale(content)
+    if "--check" in arguments:
+        for path in wrong:
+            print(f"stale: {path} (run `make generate`)")
+        return 1 if wrong else 0
+    for path in wrong:
+        target = ROOT / path
+        if path in content:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(content[path], encoding="utf-8")
+        else:
+            target.unlink()
+        print(f"{'wrote' if path in content else 'removed'} {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

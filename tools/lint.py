@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every check that reads the tree and runs nothing of it. All run, even after one failed; a missing tool is a failure.
+
+`python -m tools.lint [check ...]` runs some of them; without names, all.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tools import collection, tree
+
+BIN = Path(sys.executable).parent
+HOME = tree.BUILD / "home"
+SANITY = tree.BUILD / "sanity/ansible_collections/paddleflow/core"
+
+# ansible-test fetches this program from its vendor's host to make its virtual environments, unless a copy lies in its cache.
+GET_PIP = """\
+# SPDX-License-Identifier: Apache-2.0
+import subprocess, sys
+subprocess.check_call([sys.executable, "-m", "ensurepip"])
+arguments = [item for item in sys.argv[1:] if item not in ("--no-setuptools", "--no-wheel")]
+sys.exit(subprocess.call([sys.executable, "-m", "pip", "install", *arguments]) if arguments else 0)
+"""
+GET_PIP_VERSIONS = ("24_2", "23_1_2", "21_3_1", "20_3_4")
+
+
+def run(*command: str, cwd: Path = tree.ROOT, env: Mapping[str, str] | None = None) -> None:
+    """Show a command and run it; its failure is the check's."""
+    print(f"+ {shlex.join(command)}", flush=True)
+    subprocess.run(command, cwd=cwd, env={**os.environ, "NO_COLOR": "1", **(env or {})}, check=True)
+
+
+def tool(name: str) -> str:
+    """A program of build/venv, whatever PATH says."""
+    return str(BIN / name)
+
+
+def matching(*patterns: str) -> list[str]:
+    return [str(path) for path in tree.files() if any(path.match(pattern) for pattern in patterns)]
+
+
+def ruff() -> None:
+    run(tool("ruff"), "check", "--no-cache")
+    run(tool("ruff"), "format", "--no-cache", "--check")
+
+
+def mypy() -> None:
+    """Both names of the library in one run."""
+    packages = ["ansible_collections.paddleflow.core.plugins", "tools", "tests"]
+    packages += sorted(path.name for path in (tree.BUILD / "py").iterdir())
+    environment = {"MYPYPATH": "build/collections:build/py:."}
+    run(tool("mypy"), *(word for package in packages for word in ("-p", package)), env=environment)
+
+
+def mypy_roles() -> None:
+    """The programs that roles carry, which belong to no package of ours."""
+    scripts = matching("roles/*/files/*.py", "roles/*/files/*/*.py")
+    folders = sorted({str(Path(*Path(script).parts[:3])) for script in scripts})
+    run(tool("mypy"), *scripts, env={"MYPYPATH": ":".join(folders)})
+
+
+def layers() -> None:
+    run(tool("lint-imports"), "--cache-dir", "build/import-linter", env={"PYTHONPATH": "build/py"})
+
+
+def yamllint() -> None:
+    run(tool("yamllint"), "--strict", ".")
+
+
+def ansible_lint() -> None:
+    run(tool("ansible-lint"), "--offline", "--profile", "production")
+
+
+def docs() -> None:
+    run(tool("antsibull-docs"), "lint-collection-docs", "--plugin-docs", "--skip-rstcheck", ".")
+
+
+def changelog() -> None:
+    run(tool("antsibull-changelog"), "lint")
+
+
+def sanity() -> None:
+    """In a copy, since ansible-test refuses a symlinked tree, and in a home of its own, since it keeps its environments there."""
+    environments, kept = SANITY / "tests/output", tree.BUILD / "sanity/output"
+    if environments.is_dir():
+        shutil.rmtree(kept, ignore_errors=True)
+        environments.rename(kept)
+    tree.copy(tree.files(), SANITY)
+    if kept.is_dir():
+        kept.rename(environments)
+    run("git", "init", "--quiet", cwd=SANITY)
+    cache = HOME / ".ansible/test/cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    for version in GET_PIP_VERSIONS:
+        (cache / f"get_pip_{version}.py").write_text(GET_PIP, encoding="utf-8")
+    write_pip_configuration(HOME / ".config/pip/pip.conf")
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    run(
+        tool("ansible-test"),
+        "sanity",
+        "--venv",
+        "--python",
+        python,
+        "--color",
+        "no",
+        cwd=SANITY,
+        env={"HOME": str(HOME)},
+    )
+
+
+def write_pip_configuration(target: Path) -> None:
+    """ansible-test passes no PIP_* variable on, and the home is not the user's: what pip is told here, it has to read there."""
+    listing = subprocess.run([tool("pip"), "config", "list"], check=True, capture_output=True, text=True).stdout
+    settings = {}
+    for line in listing.splitlines():
+        name, _equals, value = line.partition("=")
+        settings[name.rpartition(".")[2]] = str(ast.literal_eval(value))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f"{name} = {value}".replace("\n", "\n  ") for name, value in settings.items()]
+    target.write_text("\n".join(["[global]", *lines, ""]), encoding="utf-8")
+
+
+def importer() -> None:
+    """What Galaxy does with the tarball, in a folder of its own, since it unpacks and logs where it stands."""
+    tarball = collection.build()
+    folder = tree.BUILD / "importer"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    run(sys.executable, "-m", "galaxy_importer.main", str(tarball), cwd=folder)
+
+
+def shellcheck() -> None:
+    program = shutil.which("shellcheck")
+    if program is None:
+        raise FileNotFoundError("shellcheck is not installed: run `make deps`")
+    scripts = [str(path) for path in tree.files() if path.suffix in {"", ".sh"} and is_shell(tree.ROOT / path)]
+    run(program, *scripts)
+
+
+def is_shell(path: Path) -> bool:
+    with path.open("rb") as file:
+        first = file.readline()
+    return first.startswith(b"#!") and first.rstrip().endswith((b"/sh", b"bash", b" sh"))
+
+
+def go_fmt() -> None:
+    run(sys.executable, "-m", "tools.go", "fmt")
+
+
+def go_vet() -> None:
+    run(sys.executable, "-m", "tools.go", "vet")
+
+
+def generated() -> None:
+    run(sys.executable, "-m", "tools.generate", "--check", env={"PYTHONPATH": "build/py:."})
+
+
+CHECKS: dict[str, Callable[[], None]] = {
+    "ruff": ruff,
+    "mypy": mypy,
+    "mypy-roles": mypy_roles,
+    "layers": layers,
+    "generated": generated,
+    "yamllint": yamllint,
+    "changelog": changelog,
+    "shellcheck": shellcheck,
+    "docs": docs,
+    "ansible-lint": ansible_lint,
+    "importer": importer,
+    "sanity": sanity,
+    "gofmt": go_fmt,
+    "govet": go_vet,
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = sorted(set(names) - set(CHECKS))
+    if unknown:
+        print(f"no such check: {', '.join(unknown)}; there are {', '.join(CHECKS)}")
+        return 2
+    failed = []
+    for name in names or CHECKS:
+        print(f"--- {name}", flush=True)
+        start = time.monotonic()
+        try:
+            CHECKS[name]()
+        except subprocess.CalledProcessError as error:
+            failed.append(name)
+            print(f"FAILED {name}: exit code {error.returncode}", flush=True)
+        except OSError as error:
+            failed.append(name)
+            print(f"FAILED {name}: {error}", flush=True)
+        print(f"--- {name}: {time.monotonic() - start:.1f} s", flush=True)
+    if failed:
+        print(f"failed: {', '.join(failed)} (`make lint CHECKS={failed[0]}` runs one alone)")
+    print(f"{len(names or CHECKS) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
