@@ -110,7 +110,7 @@ installed: env
 
 .PHONY: lock
 lock: env ## Resolve locks/*.txt anew, with hashes
-	@for name in dev play; do $(lock) locks/$$name.in --output-file locks/$$name.txt; done
+	@for name in dev play image-build; do $(lock) locks/$$name.in --output-file locks/$$name.txt; done
 	@$(lock) --extra all pyproject.toml --output-file locks/image.txt
 
 lock = $(BUILD)/venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes --custom-compile-command "make lock"

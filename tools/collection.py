@@ -35,6 +35,8 @@ def build(output: Path = OUTPUT) -> Path:
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     wheel.with_name(wheel.name + ".sha256").write_text(f"{digest}  {wheel.name}\n", encoding="utf-8")
     shutil.copytree(stage / "crds", stage / "roles/crds/files")
+    for lock in ("image.txt", "image-build.txt"):
+        shutil.copyfile(stage / "locks" / lock, stage / "roles/images/files" / lock)
     ansible_galaxy("collection", "build", "--force", "--output-path", str(output), str(stage))
     galaxy = yaml.safe_load((stage / "galaxy.yml").read_text(encoding="utf-8"))
     tarball = output / f"{galaxy['namespace']}-{galaxy['name']}-{galaxy['version']}.tar.gz"

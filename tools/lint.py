@@ -53,18 +53,22 @@ def ruff() -> None:
     run(tool("ruff"), "format", "--no-cache", "--check")
 
 
+def role_programs() -> tuple[list[str], list[str]]:
+    """The Python files that roles carry, which belong to no package of ours, and the folders they are run from."""
+    scripts = matching("roles/*/files/*.py", "roles/*/files/*/*.py")
+    return scripts, sorted({str(Path(*Path(script).parts[:3])) for script in scripts})
+
+
 def mypy() -> None:
-    """Both names of the library in one run."""
+    """Both names of the library in one run; the tests also import what roles carry."""
     packages = ["ansible_collections.paddleflow.core.plugins", "tools", "tests"]
     packages += sorted(path.name for path in (tree.BUILD / "py").iterdir())
-    environment = {"MYPYPATH": "build/collections:build/py:."}
-    run(tool("mypy"), *(word for package in packages for word in ("-p", package)), env=environment)
+    folders = ["build/collections", "build/py", ".", *role_programs()[1]]
+    run(tool("mypy"), *(word for package in packages for word in ("-p", package)), env={"MYPYPATH": ":".join(folders)})
 
 
 def mypy_roles() -> None:
-    """The programs that roles carry, which belong to no package of ours."""
-    scripts = matching("roles/*/files/*.py", "roles/*/files/*/*.py")
-    folders = sorted({str(Path(*Path(script).parts[:3])) for script in scripts})
+    scripts, folders = role_programs()
     run(tool("mypy"), *scripts, env={"MYPYPATH": ":".join(folders)})
 
 

@@ -504,14 +504,17 @@ def refusals(single: Site) -> dict[str, str]:
     inventory = json.loads(single.inventory.read_text())
     right = inventory["all"]["children"]["servers"]["hosts"]["s1"]
     hosts = {
-        name: {"k3s_server_hosts": [name], **right, "k3s_node_name": name, **wrong}
+        name: {"k3s_server_hosts": [name], **right, **single.variables, "k3s_node_name": name, **wrong}
         for name, (wrong, _) in BAD_INPUT.items()
     }
     inventory["all"]["children"] = {"servers": {"hosts": hosts}}
+    # Extra variables would win over the mistakes, so the ones that s1 has been given go to the hosts.
+    given, single.variables = single.variables, {}
     path = single.base / "bad.json"
     path.write_text(json.dumps(inventory))
     before, held = len(single.calls()), sha256(single.folder("s1") / "bin" / "k3s")
     text = single.run("site.yml", "-i", str(path), "--limit", ",".join(BAD_INPUT), fails=True).text
+    single.variables = given
     assert single.events(before) == []
     assert sha256(single.folder("s1") / "bin" / "k3s") == held
     assert all(changed == 0 for changed in Run(1, text).changed().values())

@@ -222,8 +222,8 @@ def mmdebstrap(job: Job, step: int, title: str, packages: Sequence[str], hooks: 
     env = {**os.environ, "TMPDIR": str(temporary), "SOURCE_DATE_EPOCH": str(imageplan.EPOCH), "LC_ALL": "C.UTF-8"}
 
     def show(line: str) -> None:
-        if line.startswith(("I: ", "+ ")):
-            job.progress.say(step, STEPS, f"image paddleflow, {title}: {line[2:72]}")
+        if line.startswith("I: ") and line[3:].split()[0] in {"downloading", "extracting", "installing", "creating"}:
+            job.progress.say(step, STEPS, f"image paddleflow, {title}: {line[3:]}")
 
     job.progress.say(step, STEPS, f"image paddleflow, {title}")
     run(command, env, show)
@@ -334,25 +334,33 @@ def build(settings: Settings, name: str, progress: Progress, binaries: str) -> d
     return {**image, "cached": True, "built": built}
 
 
+def in_registry(buildah: Buildah, ref: str) -> bool:
+    try:
+        buildah("manifest", "inspect", ref)
+    except ImageError as error:
+        if "not a list type" in str(error):  # older releases show lists only, and name what they found instead
+            return True
+        if any(
+            words in str(error).lower() for words in ("manifest unknown", "name unknown", "unknown name", "not found")
+        ):
+            return False
+        raise
+    return True
+
+
 def push(settings: Settings, name: str, progress: Progress, arguments: argparse.Namespace) -> dict[str, Any]:
     """To the registry unless it has the tag: a tag of ours says the content, so it is never another image."""
     image = next(image for image in plan(settings)["images"] if image["name"] == name)
-    access = ["--tls-verify=" + ("true" if arguments.tls_verify else "false")]
-    access += ["--authfile", arguments.authfile] if arguments.authfile else []
+    insecure = "" if arguments.tls_verify else settings.repository.partition("/")[0]
     with workshop(settings.folder, f"push-{name}", progress) as work:
-        buildah = Buildah(work)
-        try:
-            buildah("manifest", "inspect", *access, f"docker://{image['ref']}")
-        except ImageError as error:
-            if not any(word in str(error) for word in ("manifest unknown", "name unknown", "not found")):
-                raise
-        else:
+        buildah = Buildah(work, arguments.authfile, insecure)
+        if in_registry(buildah, image["ref"]):
             return {**image, "pushed": False, "present": True}
         if arguments.dry_run:
             return {**image, "pushed": False, "present": False}
         progress.say(0, 1, f"pushing {image['ref']}")
         loaded = buildah.load(Path(image["archive"]))
-        buildah("push", *buildah.policy, "--quiet", *access, loaded, f"docker://{image['ref']}")
+        buildah("push", *buildah.policy, "--quiet", loaded, f"docker://{image['ref']}")
     return {**image, "pushed": True, "present": True}
 
 

@@ -21,6 +21,8 @@ BASE = "base"  # Debian and the locked packages: an image of its own, so that a 
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 VOLCANO_COMMANDS = ("vc-scheduler", "vc-controller-manager", "vc-webhook-manager")
 
+PYTHON_PACKAGES = "usr/local/lib/python3.11/dist-packages"
+
 # Needed while packages are installed, dead weight afterwards. dpkg's database stays and tells the truth to scanners.
 PURGED = (
     "adduser", "bash", "init-system-helpers", "login", "ncurses-bin", "passwd", "sysvinit-utils", "usr-is-merged",
@@ -39,10 +41,11 @@ EXCLUDED = (
 CLEANED = (
     "etc/apt", "etc/dpkg", "etc/hostname", "etc/resolv.conf", "usr/local/README", "usr/share/debconf", "usr/share/perl",
     "usr/share/perl5", "var/cache/*", "var/lib/apt", "var/lib/dpkg/*-old", "var/log/*", "tmp/*",
+    f"{PYTHON_PACKAGES}/kubernetes/aio",  # a second client, of 39 MB, that only its own users import
+    f"{PYTHON_PACKAGES}/*/*.c",
 )  # fmt: skip
 # Measured in docs/design/images.md: byte code halves the start of a process. These packages are imported too rarely.
 NOT_COMPILED = r"/(kubernetes|openshift)/"
-PYTHON_PACKAGES = "usr/local/lib/python3.11/dist-packages"
 
 # Every distribution below the folder can be imported, with the libraries that this file system has.
 CHECK_IMPORTS = f"""
@@ -324,6 +327,10 @@ def explain(output: str, lines: int = 30) -> str:
         remedy = (
             "Debian's mirror did not answer as expected: set images_debian_mirror to one that this machine reaches."
         )
+    elif re.search(r"unauthorized|denied:|authentication required", tail):
+        remedy = "The registry refuses: set images_registry_auth_file to a file that `buildah login --authfile` wrote."
+    elif re.search(r"pinging container registry|x509:", tail):
+        remedy = "The registry does not answer, or not with TLS: check images_registry and images_registry_tls_verify."
     else:
         remedy = "The lines above are the tool's own."
     return f"{tail}\n{remedy}"

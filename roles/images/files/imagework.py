@@ -99,16 +99,18 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None, on_line: A
             process.kill()
             raise
     if process.returncode:
-        raise ImageError(f"`{' '.join(command[:2])}` failed:\n{imageplan.explain(''.join(lines))}")
+        raise ImageError(f"`{command[0]}` failed:\n{imageplan.explain(''.join(lines))}")
     return "".join(lines).strip()
 
 
 class Buildah:
     """buildah with its storage in the working folder: nothing of it outlives the build, the host's is not touched."""
 
-    def __init__(self, work: Path) -> None:
-        self.work = work
-        (work / "policy.json").write_text(POLICY)
+    def __init__(self, work: Path, authfile: str = "", insecure: str = "") -> None:
+        policy, registries = work / "policy.json", work / "registries.conf"
+        policy.write_text(POLICY)
+        # Not every verb has options for a registry: what is said here holds for all of them.
+        registries.write_text(f'[[registry]]\nlocation = "{insecure}"\ninsecure = true\n' if insecure else "")
         self.command = [
             "buildah",
             "--root",
@@ -118,8 +120,13 @@ class Buildah:
             "--storage-driver",
             "vfs",
         ]
-        self.policy = ["--signature-policy", str(work / "policy.json")]
+        self.command += ["--registries-conf", str(registries)]
+        self.policy = ["--signature-policy", str(policy)]
         self.env = {**os.environ, "TMPDIR": str(work)}
+        if authfile:
+            (work / "containers").mkdir()
+            (work / "containers/auth.json").symlink_to(Path(authfile).absolute())
+            self.env["XDG_RUNTIME_DIR"] = str(work)
 
     def __call__(self, verb: str, *arguments: str | Path) -> str:
         return run([*self.command, verb, *map(str, arguments)], self.env)
@@ -129,7 +136,16 @@ class Buildah:
 
     def commit(self, container: str, image: str) -> None:
         self(
-            "commit", *self.policy, "--quiet", "--format", "oci", "--timestamp", str(imageplan.EPOCH), container, image
+            "commit",
+            *self.policy,
+            "--quiet",
+            "--format",
+            "oci",
+            "--identity-label=false",
+            "--timestamp",
+            str(imageplan.EPOCH),
+            container,
+            image,
         )
 
     def load(self, archive: Path) -> str:

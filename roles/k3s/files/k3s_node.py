@@ -18,6 +18,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -93,6 +94,12 @@ def routes_within(routes: list[dict[str, Any]], cidrs: str) -> list[str]:
         if any(network.version == own.version and network.subnet_of(own) for own in ranges):  # type: ignore[arg-type]
             found.append(str(route["dst"]))
     return found
+
+
+def may_lower_oom(status: str) -> bool:
+    """CAP_SYS_RESOURCE, without which no process may make itself a less likely victim of the OOM killer."""
+    effective = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
+    return effective is not None and bool(int(effective.group(1), 16) >> 24 & 1)
 
 
 def descendants(parents: dict[int, int], roots: set[int]) -> set[int]:
@@ -189,7 +196,7 @@ def removable_dirs(plan: dict[str, Any]) -> list[str]:
 def survey(dirs: list[str]) -> dict[str, Any]:
     return {
         "dirs_before": [path for path in dirs if os.path.isdir(path) and os.listdir(path)],
-        "interfaces_before": [name for name in INTERFACES if os.path.exists(f"/sys/class/net/{name}")],
+        "interfaces_before": own_interfaces([]),
         "rules_before": any(own_rules(saved) for _tool, saved in saved_rules()),
         "kubepods_before": bool(kubepods()),
     }
@@ -222,6 +229,7 @@ def look(plan: dict[str, Any]) -> dict[str, Any]:
         "architecture": os.uname().machine,
         "systemd": os.path.isdir("/run/systemd/system"),
         "runit": shutil.which("runsvdir") is not None,
+        "may_lower_oom": may_lower_oom(read("/proc/self/status")),
         "cgroup_v1": not os.path.exists(CGROUP_ROOT / "cgroup.controllers"),
         "record": json.loads(record) if record else {},
         "foreign": [] if record else [path for path in plan["foreign"] if os.path.exists(path)],
@@ -253,6 +261,12 @@ def is_socket(path: str) -> bool:
         return False
 
 
+def own_interfaces(before: list[str]) -> list[str]:
+    # Not from /sys, which shows the network namespace that it was mounted in.
+    present = [name for _index, name in socket.if_nameindex()]
+    return [name for name in INTERFACES if name in present and name not in before]
+
+
 def own_routes(plan: dict[str, Any]) -> list[str]:
     found = []
     for family in ("-4", "-6"):
@@ -274,7 +288,7 @@ def leftovers(plan: dict[str, Any]) -> dict[str, list[Any]]:
         "processes": pids,
         "namespaces": own_namespaces(plan, pids),
         "mounts": mount_points(read("/proc/self/mountinfo"), dirs),
-        "interfaces": [name for name in INTERFACES if name not in before and os.path.exists(f"/sys/class/net/{name}")],
+        "interfaces": own_interfaces(before),
         "routes": own_routes(plan),
         "rules": [] if record.get("rules_before") else [tool for tool, saved in saved_rules() if own_rules(saved)],
         "cgroups": [] if record.get("kubepods_before") else kubepods(),

@@ -52,11 +52,11 @@ subjectAltName = %s
 """
 
 
-class Problem(Exception):
+class CertificateError(Exception):
     """Something that the caller is told."""
 
 
-def openssl(*arguments: "str | bytes", stdin: bytes = b"", check: bool = True) -> "subprocess.CompletedProcess[bytes]":
+def openssl(*arguments: str | bytes, stdin: bytes = b"", check: bool = True) -> subprocess.CompletedProcess[bytes]:
     """Run openssl. An argument given as bytes becomes a file that holds them, made of a pipe."""
     argv: list[str] = ["openssl"]
     readers: list[int] = []
@@ -68,20 +68,22 @@ def openssl(*arguments: "str | bytes", stdin: bytes = b"", check: bool = True) -
         reader, writer = os.pipe()
         readers.append(reader)
         writers.append(threading.Thread(target=_fill, args=(writer, argument)))
-        argv.append("/dev/fd/%d" % reader)
+        argv.append(f"/dev/fd/{reader}")
     for thread in writers:
         thread.start()
     try:
         done = subprocess.run(argv, input=stdin, capture_output=True, pass_fds=readers, check=False, timeout=60)
     except FileNotFoundError:
-        raise Problem("openssl is not installed on this host; install the package openssl") from None
+        raise CertificateError("openssl is not installed on this host; install the package openssl") from None
     finally:
         for reader in readers:
             os.close(reader)
         for thread in writers:
             thread.join()
     if check and done.returncode:
-        raise Problem("openssl %s failed: %s" % (argv[1], done.stderr.decode(errors="replace").strip()[-500:]))
+        raise CertificateError(
+            "openssl {} failed: {}".format(argv[1], done.stderr.decode(errors="replace").strip()[-500:])
+        )
     return done
 
 
@@ -93,7 +95,7 @@ def _fill(writer: int, data: bytes) -> None:
         pass  # openssl stopped reading; it says why itself
 
 
-def make(names: "list[str]", days: int, ca_days: int) -> "dict[str, bytes]":
+def make(names: list[str], days: int, ca_days: int) -> dict[str, bytes]:
     """A new authority and a serving certificate that it signed. The authority's key is gone when this returns."""
     ca_key = openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout").stdout
     ca_config = CA_CONFIG % secrets.token_hex(4).encode()
@@ -103,11 +105,13 @@ def make(names: "list[str]", days: int, ca_days: int) -> "dict[str, bytes]":
     request = openssl("req", "-new", "-sha256", "-key", key, "-config", config).stdout
     serial = "0x%s" % (secrets.token_hex(15) + "01")
     signing = ("-CA", ca, "-CAkey", ca_key, "-set_serial", serial, "-days", str(days), "-sha256")
-    certificate = openssl("x509", "-req", *signing, "-extfile", config, "-extensions", "extensions", stdin=request).stdout
+    certificate = openssl(
+        "x509", "-req", *signing, "-extfile", config, "-extensions", "extensions", stdin=request
+    ).stdout
     return {"ca.crt": ca, "tls.crt": certificate, "tls.key": key}
 
 
-def authorities(bundle: bytes) -> "list[bytes]":
+def authorities(bundle: bytes) -> list[bytes]:
     return [found.strip() + b"\n" for found in CERTIFICATE.findall(bundle)]
 
 
@@ -123,7 +127,7 @@ def _runs_out(certificate: bytes, days: int) -> bool:
     return openssl("x509", "-noout", "-checkend", str(days * 86400), stdin=certificate, check=False).returncode != 0
 
 
-def fault(data: "dict[str, bytes]", names: "list[str]", renew_days: int) -> str:
+def fault(data: dict[str, bytes], names: list[str], renew_days: int) -> str:
     """Why what is there cannot stay, or nothing."""
     missing = [part for part in PARTS if not data.get(part)]
     if missing:
@@ -136,27 +140,27 @@ def fault(data: "dict[str, bytes]", names: "list[str]", renew_days: int) -> str:
         return "tls.key does not belong to tls.crt"
     signers = [ca for ca in authorities(data["ca.crt"]) if signed_by(certificate, ca)]
     if _runs_out(certificate, renew_days):
-        return "the certificate runs out within %d days, on %s" % (renew_days, expires(certificate))
+        return f"the certificate runs out within {renew_days} days, on {expires(certificate)}"
     if not signers:
         return "no authority of ca.crt signed tls.crt"
     if all(_runs_out(ca, renew_days) for ca in signers):
-        return "the authority runs out within %d days" % renew_days
+        return f"the authority runs out within {renew_days} days"
     text = openssl("x509", "-noout", "-ext", "subjectAltName", stdin=certificate).stdout.decode()
     held = set(re.findall(r"DNS:([^,\s]+)", text))
     lacking = [name for name in names if name not in held]
     return "the certificate does not name " + ", ".join(lacking) if lacking else ""
 
 
-def decide(request: "dict[str, object]") -> "dict[str, object]":
+def decide(request: dict[str, object]) -> dict[str, object]:
     """The answer to a request."""
     secret = request.get("secret") or {}
     if not isinstance(secret, dict):
-        raise Problem("secret must be the data of a Secret")
+        raise CertificateError("secret must be the data of a Secret")
     data = {part: base64.b64decode(secret[part]) for part in PARTS if secret.get(part)}
     names = [str(name) for name in request["names"]]  # type: ignore[attr-defined]
     number = {name: int(str(request[name])) for name in ("days", "ca_days", "renew_days")}
     if number["renew_days"] >= number["days"]:
-        raise Problem("renew_days is %(renew_days)d, must be less than days, %(days)d" % number)
+        raise CertificateError(f"renew_days is {number['renew_days']}, must be less than days, {number['days']}")
     reason = fault(data, names, number["renew_days"]) if data else "there is none"
     if not reason and request.get("rotate"):
         reason = "new ones are asked for"
@@ -188,7 +192,7 @@ def decide(request: "dict[str, object]") -> "dict[str, object]":
 def main() -> int:
     try:
         answer = decide(json.load(sys.stdin))
-    except Problem as problem:
+    except CertificateError as problem:
         print(problem, file=sys.stderr)
         return 1
     json.dump(answer, sys.stdout)

@@ -30,7 +30,9 @@ def _whole(value: t.Any) -> str:
 
 
 def _number(value: t.Any) -> str:
-    return "" if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 else "a number, 0 or more"
+    return (
+        "" if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 else "a number, 0 or more"
+    )
 
 
 def _text(value: t.Any) -> str:
@@ -40,10 +42,6 @@ def _text(value: t.Any) -> str:
 def _duration(value: t.Any) -> str:
     good = isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h))+", value) and re.search(r"[1-9]", value)
     return "" if good else "a duration above 0 such as 10m"
-
-
-def _anything(value: t.Any) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -211,7 +209,9 @@ def _known(name: str, names: Iterable[str]) -> str:
 
 
 def action_names(actions: t.Any) -> list[str]:
-    """The actions in order, from the comma-separated text of the file or from a list."""
+    """The actions in order, from the comma-separated text of the file or from a list; none from anything else."""
+    if not isinstance(actions, (str, Sequence)):
+        return []
     items = actions.split(",") if isinstance(actions, str) else actions
     return [str(item).strip() for item in items]
 
@@ -286,7 +286,9 @@ def _plugin(entry: Entry, plugin: Plugin) -> Problems:
         if str(name).startswith(plugin.argument_prefixes or "\0"):
             continue
         if name not in plugin.arguments:
-            remedy = _known(str(name), plugin.arguments) if plugin.arguments else "remove it, the plugin has no arguments"
+            remedy = (
+                _known(str(name), plugin.arguments) if plugin.arguments else "remove it, the plugin has no arguments"
+            )
             yield f"{entry.where}: argument {name} is unknown and would be ignored; {remedy}"
             continue
         wanted = plugin.arguments[name](value)
@@ -333,7 +335,7 @@ def _together(config: Mapping[str, t.Any], found: Sequence[Entry], evicting: Seq
 
 def _enqueue(config: Mapping[str, t.Any], by_name: Mapping[str, Entry], evicting: Sequence[str]) -> Problems:
     """On a full cluster an entitled job must still be enqueued, else nothing is ever taken back for it."""
-    if "enqueue" not in action_names(config.get("actions") or ()) or not evicting:
+    if "enqueue" not in action_names(config.get("actions")) or not evicting:
         return
     for name in ("capacity", "proportion", "overcommit"):
         entry = by_name.get(name)
@@ -341,7 +343,7 @@ def _enqueue(config: Mapping[str, t.Any], by_name: Mapping[str, Entry], evicting
             remedy = "remove the plugin" if name == "overcommit" else "set enableJobEnqueued: false"
             yield (
                 f"{entry.where}: refuses to enqueue a job on a full cluster even when the job's queue is entitled to "
-                f"room, and {' and '.join(evicting)} only look at enqueued jobs; {remedy}"
+                f"room, and {' and '.join(evicting)} can only help jobs that are enqueued; {remedy}"
             )
 
 
@@ -377,8 +379,7 @@ def problems(config: t.Any, version: str) -> list[str]:
     known = PLUGINS[minor]
     actions = ACTIONS[minor]
     found = entries(config)
-    listed = action_names(config["actions"]) if isinstance(config.get("actions"), (str, Sequence)) else []
-    evicting = [name for name in listed if actions.get(name)]
+    evicting = [name for name in action_names(config.get("actions")) if actions.get(name)]
     result = [*_shape(config), *_actions(config, actions, version)]
     for entry in found:
         if entry.name in known:

@@ -153,14 +153,18 @@ def queue_conversion(queues: Sequence[Object], total: Mapping[str, str]) -> list
         elif item not in flat:
             rows.append({**row, "action": "keep", "reason": f"is a child of {spec['parent']}", "deserved": {}})
         elif row["name"] == "default":
-            rows.append({**row, "action": "keep", "reason": "the default queue gets what nobody is entitled to", "deserved": {}})
+            rows.append(
+                {**row, "action": "keep", "reason": "the default queue gets what nobody is entitled to", "deserved": {}}
+            )
         else:
             capability = spec.get("capability") or {}
             deserved = {
                 resource: _share(resource, amount(quantity), row["weight"], weights, capability.get(resource))
                 for resource, quantity in sorted(total.items())
             }
-            rows.append({**row, "action": "convert", "reason": f"weight {row['weight']} of {weights}", "deserved": deserved})
+            rows.append(
+                {**row, "action": "convert", "reason": f"weight {row['weight']} of {weights}", "deserved": deserved}
+            )
     return rows
 
 
@@ -169,7 +173,9 @@ def schedulable(nodes: Iterable[Object]) -> list[Object]:
     result = []
     for node in nodes:
         taints = node["spec"].get("taints") or ()
-        if node["spec"].get("unschedulable") or any(taint.get("effect") in ("NoSchedule", "NoExecute") for taint in taints):
+        if node["spec"].get("unschedulable") or any(
+            taint.get("effect") in ("NoSchedule", "NoExecute") for taint in taints
+        ):
             continue
         result.append(node)
     return result

@@ -27,7 +27,7 @@ from .network import namespace_path
 
 DIGEST = "PADDLEFLOW_DIGEST"
 NAME = "PADDLEFLOW_SERVICE"
-STOP_SECONDS = "60"
+STOP_SECONDS = "20"  # all of them are safe to kill; the API server may wait a minute for its watchers
 UNITS = Path("/etc/systemd/system")
 
 
@@ -105,11 +105,15 @@ class Runit:
         )
 
     def restart(self, service: Service) -> None:
-        Host.run(["sv", "-w", STOP_SECONDS, "force-restart", str(self.folder(service))])
+        # Ends with 1 also when it had to kill, so what counts is what runs afterwards.
+        if not Host.succeeds(["sv", "-w", STOP_SECONDS, "force-restart", str(self.folder(service))]):
+            Host.run(["sv", "-w", STOP_SECONDS, "up", str(self.folder(service))])
 
     def stop(self, service: Service) -> None:
         if self.supervised(service):
-            Host.run(["sv", "-w", STOP_SECONDS, "force-shutdown", str(self.folder(service))])
+            Host.succeeds(["sv", "-w", STOP_SECONDS, "force-shutdown", str(self.folder(service))])
+            if self.supervised(service):
+                raise NodeError(f"{service.name} does not stop: see its log in {self.log(service)}, then run again.")
 
     def remove(self, service: Service) -> None:
         """Nothing outside the data folder."""

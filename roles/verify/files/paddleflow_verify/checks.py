@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks, each a function that returns what it saw or raises Failed, and the table of them."""
+"""The checks, each a function that returns what it saw or raises CheckError, and the table of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Callable
 
 from . import objects, sizes
-from .kubectl import Failed, Kubectl, again
+from .kubectl import CheckError, Kubectl, again
 
 WEBHOOKS = "app.kubernetes.io/name=volcano,app.kubernetes.io/component=webhooks"
 JOB = "job.batch.volcano.sh/"
@@ -65,7 +65,7 @@ class Trial:
     def api(self) -> str:
         self.kubectl.run("get", "--raw=/readyz", "--request-timeout=30s")
         version = json.loads(self.kubectl.run("get", "--raw=/version").stdout)
-        return "ready, %s" % version["gitVersion"]
+        return "ready, {}".format(version["gitVersion"])
 
     def nodes(self) -> str:
         found = self.kubectl.items("nodes")
@@ -74,10 +74,10 @@ class Trial:
             ready = [c for c in node["status"].get("conditions", ()) if c["type"] == "Ready"]
             if not ready or ready[0]["status"] != "True":
                 reason = ready[0].get("message") or ready[0].get("reason") if ready else "no report"
-                bad.append("%s: %s" % (node["metadata"]["name"], reason))
+                bad.append("{}: {}".format(node["metadata"]["name"], reason))
         if bad or not found:
-            raise Failed("not ready: " + "; ".join(bad) if bad else "the cluster has no node")
-        return "%d of %d ready" % (len(found), len(found))
+            raise CheckError("not ready: " + "; ".join(bad) if bad else "the cluster has no node")
+        return f"{len(found)} of {len(found)} ready"
 
     def volcano(self) -> str:
         where = self.settings.volcano_namespace
@@ -98,7 +98,7 @@ class Trial:
             [objects.service(name, self.where, 8080), objects.pod(name, self.where, server, labels={"app": name})]
         )
         self.kubectl.wait("pod/" + name, "condition=Ready", self.where)
-        url = "http://%s.%s.svc.%s/" % (name, self.where, self.settings.domain)
+        url = f"http://{name}.{self.where}.svc.{self.settings.domain}/"
         self.run_pod("reader", ["python3", "-c", objects.CLIENT, url])
         return url + " answers"
 
@@ -111,7 +111,7 @@ class Trial:
         ended = found["status"]["containerStatuses"][0]["state"]["terminated"]
         if ended["exitCode"]:
             log = self.kubectl.run("logs", name, "--namespace", self.where, "--tail=5", check=False).stdout.strip()
-            raise Failed("pod %s ended with %d%s" % (name, ended["exitCode"], ": " + log if log else ""))
+            raise CheckError(f"pod {name} ended with {ended['exitCode']}" + (": " + log if log else ""))
 
     def refusals(self) -> str:
         image, scheduler = self.settings.image, self.settings.scheduler
@@ -128,17 +128,19 @@ class Trial:
         ):
             said = self.kubectl.refusal(item)
             if not said:
-                raise Failed("%s was accepted" % what)
+                raise CheckError(f"{what} was accepted")
             if who not in said:
-                raise Failed("%s was refused, but not by %s: %s" % (what, who, said))
+                raise CheckError(f"{what} was refused, but not by {who}: {said}")
         return "a queue, a job and a pod"
 
     def size(self) -> int:
         if not self.unit:
             try:
-                self.unit = sizes.unit(sizes.free(self.kubectl.items("nodes"), self.kubectl.items("pods", "--all-namespaces")))
-            except sizes.TooSmall as problem:
-                raise Failed(str(problem)) from None
+                self.unit = sizes.unit(
+                    sizes.free(self.kubectl.items("nodes"), self.kubectl.items("pods", "--all-namespaces"))
+                )
+            except sizes.TooSmallError as problem:
+                raise CheckError(str(problem)) from None
             make_queues(self.kubectl, objects.queues(self.tree, (self.lender, self.borrower), self.unit))
         return self.unit
 
@@ -150,20 +152,20 @@ class Trial:
         size = self.size()
         self.job("gang", self.lender, objects.pod_spec(self.settings.image, ["sleep", "1"], size), 3, 3)
         self.kubectl.wait(JOB + "gang", "jsonpath={.status.state.phase}=Completed", self.where)
-        return "3 workers of %dm" % size
+        return f"3 workers of {size}m"
 
     def too_large(self) -> str:
         size = 2 * self.size()
         self.job("large", self.lender, objects.pod_spec(self.settings.image, ["sleep", "1"], size), 3, 3)
         found = self.kubectl.get(JOB + "large", "--namespace", self.where) or {}
-        group = "podgroup.scheduling.volcano.sh/large-%s" % found["metadata"]["uid"]
+        group = "podgroup.scheduling.volcano.sh/large-{}".format(found["metadata"]["uid"])
         self.kubectl.wait(group, "condition=Unschedulable", self.where)
         pods = self.kubectl.items("pods", "--namespace", self.where, "--selector=volcano.sh/job-name=large")
         placed = [pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName")]
         if placed:
-            raise Failed("the gang does not fit, yet %s hold a node" % ", ".join(placed))
+            raise CheckError("the gang does not fit, yet {} hold a node".format(", ".join(placed)))
         self.kubectl.run("delete", JOB + "large", "--namespace", self.where, "--wait=true")
-        return "3 workers of %dm in a queue of %dm wait, none is placed" % (size, 2 * size)
+        return f"3 workers of {size}m in a queue of {2 * size}m wait, none is placed"
 
     def give_back(self) -> str:
         size = self.size()
@@ -179,28 +181,43 @@ class Trial:
         where = self.settings.volcano_namespace
         self.kubectl.run("delete", "pods", "--namespace", where, "--selector", WEBHOOKS, "--wait=false")
         self.run_pod("plain", ["true"])
-        self.kubectl.run("rollout", "status", "deployment/volcano-webhooks", "--namespace", where, "--timeout=%ds" % self.settings.timeout)
+        self.kubectl.run(
+            "rollout",
+            "status",
+            "deployment/volcano-webhooks",
+            "--namespace",
+            where,
+            f"--timeout={self.settings.timeout}s",
+        )
         item = objects.job("after", self.where, "default", objects.pod_spec(self.settings.image, ["true"]), 1, 1)
 
         def accepted() -> None:
             said = self.kubectl.refusal(item)
             if said:
-                raise Failed(said)
+                raise CheckError(said)
 
         again(accepted, 30, lambda reason: "failed calling webhook" in reason or "no endpoints" in reason)
         return "a plain pod ran while the webhooks were away; they are back"
 
-    def clean(self) -> None:
+    def clean(self) -> str:
         """Remove all that a trial leaves, also an interrupted one."""
-        limit = "--timeout=%ds" % self.settings.timeout
+        limit = f"--timeout={self.settings.timeout}s"
         served = self.kubectl.run("get", "customresourcedefinitions/queues.scheduling.volcano.sh", check=False)
         if served.returncode == 0:
             # Jobs before their namespace: a controller that may not make pods any more fills the logs with errors.
-            everything = ("--all", "--namespace", self.where, "--ignore-not-found", "--cascade=foreground", "--wait=true")
+            everything = (
+                "--all",
+                "--namespace",
+                self.where,
+                "--ignore-not-found",
+                "--cascade=foreground",
+                "--wait=true",
+            )
             self.kubectl.run("delete", "jobs.batch.volcano.sh", *everything, limit)
         self.kubectl.run("delete", "namespace", self.where, "--ignore-not-found", "--wait=true", limit)
         if served.returncode == 0:
             remove_queues(self.kubectl, [self.lender, self.borrower, self.tree])
+        return "namespace and queues removed"
 
 
 def make_queues(kubectl: Kubectl, tree: list[objects.Object]) -> None:
@@ -221,7 +238,9 @@ def remove_queues(kubectl: Kubectl, names: list[str]) -> None:
 
 def submit(kubectl: Kubectl, item: objects.Object) -> None:
     """Create a job. The webhooks may not have heard yet that its queue is open."""
-    again(lambda: kubectl.apply([item]), 20, lambda reason: "unable to find job queue" in reason or "status is" in reason)
+    again(
+        lambda: kubectl.apply([item]), 20, lambda reason: "unable to find job queue" in reason or "status is" in reason
+    )
 
 
 def run_checks(trial: Trial) -> list[Row]:
@@ -231,7 +250,7 @@ def run_checks(trial: Trial) -> list[Row]:
         began = time.monotonic()
         try:
             ok, detail = True, str(check() or "")
-        except Failed as failure:
+        except CheckError as failure:
             ok, detail = False, str(failure)
         rows.append(Row(name, ok, detail, round(time.monotonic() - began, 1)))
         return ok
@@ -250,7 +269,7 @@ def run_checks(trial: Trial) -> list[Row]:
             for check in checks[1:]:
                 record(*check)
     finally:
-        record("nothing left behind", lambda: trial.clean() or "namespace and queues removed")
+        record("nothing left behind", trial.clean)
     return rows
 
 
@@ -260,7 +279,7 @@ def table(rows: list[Row]) -> list[str]:
     lines = []
     for row in rows:
         first, *more = row.detail.split("\n")
-        lines.append("%s  %-*s  %6.1f s  %s" % ("ok    " if row.ok else "FAILED", width, row.name, row.seconds, first))
+        lines.append(f"{'ok    ' if row.ok else 'FAILED'}  {row.name:<{width}}  {row.seconds:6.1f} s  {first}")
         lines += [" " * (width + 20) + line.strip() for line in more]
     return lines
 

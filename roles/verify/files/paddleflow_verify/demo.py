@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Callable
 
 from . import objects, sizes
 from .checks import JOB, QUEUE, Row, Settings, make_queues, submit, table
-from .kubectl import Failed, Kubectl
+from .kubectl import CheckError, Kubectl
 
 TREE, RESEARCH, PRODUCTION = "demo", "demo-research", "demo-production"
 BORROWER, GANG = "borrower", "gang"
@@ -38,6 +38,7 @@ class Demo:
         self.where = settings.demo_namespace
         self.rows: list[Row] = []
         self.changed = False
+        self.unit = 0
 
     def done_before(self) -> dict[str, Any] | None:
         """What an earlier run that came to its end left, if everything it made is still there."""
@@ -52,19 +53,21 @@ class Demo:
     def find(self, name: str) -> objects.Object | None:
         return self.kubectl.get(JOB + name, "--namespace", self.where)
 
-    def queues(self) -> int:
+    def queues(self) -> str:
         existing = self.kubectl.get(QUEUE + RESEARCH)
         if existing:
-            unit = unit_of(existing)
+            self.unit = unit_of(existing)
         else:
             try:
-                unit = sizes.unit(sizes.free(self.kubectl.items("nodes"), self.kubectl.items("pods", "--all-namespaces")))
-            except sizes.TooSmall as problem:
-                raise Failed(str(problem)) from None
+                self.unit = sizes.unit(
+                    sizes.free(self.kubectl.items("nodes"), self.kubectl.items("pods", "--all-namespaces"))
+                )
+            except sizes.TooSmallError as problem:
+                raise CheckError(str(problem)) from None
         self.changed = True
         self.kubectl.apply([objects.namespace(self.where)])
-        make_queues(self.kubectl, objects.queues(TREE, (RESEARCH, PRODUCTION), unit))
-        return unit
+        make_queues(self.kubectl, objects.queues(TREE, (RESEARCH, PRODUCTION), self.unit))
+        return f"{RESEARCH} and {PRODUCTION} are entitled to 2 workers of {self.unit}m each and may use 4"
 
     def submit(self, item: objects.Object) -> str:
         """Create a job unless it is there. One that failed is made anew."""
@@ -78,17 +81,17 @@ class Demo:
             return "created"
         return now
 
-    def borrow(self, unit: int) -> str:
-        spec = objects.pod_spec(self.settings.image, ["sleep", str(WORK_SECONDS)], unit)
+    def borrow(self) -> str:
+        spec = objects.pod_spec(self.settings.image, ["sleep", str(WORK_SECONDS)], self.unit)
         item = objects.job(BORROWER, self.where, RESEARCH, spec, 4, 1, self.settings.scheduler)
         if self.submit(item) == "Completed":
             return "ran already"
         self.kubectl.wait(JOB + BORROWER, "jsonpath={.status.running}=4", self.where)
-        return "job %s of queue %s runs 4 workers of %dm, entitled to 2" % (BORROWER, RESEARCH, unit)
+        return f"job {BORROWER} of queue {RESEARCH} runs 4 workers"
 
-    def give_back(self, unit: int) -> str:
+    def give_back(self) -> str:
         item = objects.meeting_job(
-            GANG, self.where, PRODUCTION, self.settings.image, unit, 2, GANG_SECONDS, self.settings.scheduler
+            GANG, self.where, PRODUCTION, self.settings.image, self.unit, 2, GANG_SECONDS, self.settings.scheduler
         )
         if self.settings.gang_command:
             item["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["command"] = list(self.settings.gang_command)
@@ -99,7 +102,7 @@ class Demo:
         self.kubectl.wait(JOB + GANG, "jsonpath={.status.running}=2", self.where)
         waited = time.monotonic() - began
         left = (self.find(BORROWER) or {}).get("status", {}).get("running", 0)
-        return "job %s of queue %s got its 2 workers after %.1f s; %s is down to %d" % (GANG, PRODUCTION, waited, BORROWER, left)
+        return f"job {GANG} of queue {PRODUCTION} got its 2 workers after {waited:.1f} s; {BORROWER} is down to {left}"
 
     def finish(self, name: str) -> str:
         self.kubectl.wait(JOB + name, "jsonpath={.status.state.phase}=Completed", self.where)
@@ -111,32 +114,28 @@ class Demo:
         ).stdout
         return [line for line in text.splitlines() if line.strip()]
 
-    def step(self, name: str, action: Any) -> Any:
+    def step(self, name: str, action: Callable[[], str]) -> None:
         began = time.monotonic()
-        ok, value = True, None
         try:
-            value = action()
-            detail = str(value)
-        except Failed as failure:
-            ok, detail = False, str(failure)
-        self.rows.append(Row(name, ok, detail, round(time.monotonic() - began, 1)))
-        if not ok:
-            raise Failed(name)
-        return value
+            detail = action()
+        except CheckError as failure:
+            self.rows.append(Row(name, False, str(failure), round(time.monotonic() - began, 1)))
+            raise
+        self.rows.append(Row(name, True, detail, round(time.monotonic() - began, 1)))
 
     def run(self) -> dict[str, Any]:
         kept = self.done_before()
         if kept:
-            return {**kept, "ok": True, "changed": False}
+            return again_said(kept)
         log: list[str] = []
         try:
-            unit = self.step("queues, sized in thousandths of a CPU", self.queues)
-            self.step("borrowing", lambda: self.borrow(unit))
-            self.step("giving back", lambda: self.give_back(unit))
+            self.step("queues", self.queues)
+            self.step("borrowing", self.borrow)
+            self.step("giving back", self.give_back)
             self.step("the gang", lambda: self.finish(GANG))
-            self.step("the borrower, its evicted workers run again", lambda: self.finish(BORROWER))
+            self.step("the borrower, evicted workers again", lambda: self.finish(BORROWER))
             log = self.log()
-        except Failed:
+        except CheckError:
             pass
         ok = all(row.ok for row in self.rows)
         result: dict[str, Any] = {"rows": [asdict(row) for row in self.rows], "table": table(self.rows), "log": log}
@@ -157,6 +156,10 @@ class Demo:
         )
 
 
+def again_said(kept: dict[str, Any]) -> dict[str, Any]:
+    return {**kept, "table": ["An earlier run made this:", *kept["table"]], "ok": True, "changed": False}
+
+
 def demo(settings: Settings) -> dict[str, Any]:
     return Demo(settings).run()
 
@@ -165,8 +168,14 @@ def preview(settings: Settings) -> dict[str, Any]:
     """What a run would find; nothing is made. Without a reachable cluster: that everything would be made."""
     try:
         kept = Demo(settings).done_before()
-    except Failed:
+    except CheckError:
         kept = None
     if kept:
-        return {**kept, "ok": True, "changed": False}
-    return {"rows": [], "table": ["two queues, a job that borrows and a gang would be created"], "log": [], "ok": True, "changed": True}
+        return again_said(kept)
+    return {
+        "rows": [],
+        "table": ["two queues, a job that borrows and a gang would be created"],
+        "log": [],
+        "ok": True,
+        "changed": True,
+    }

@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from typing import Any, Callable, Iterable, Sequence, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Callable, TypeVar
 
 Object = dict[str, Any]
 T = TypeVar("T")
 
 
-class Failed(Exception):
+class CheckError(Exception):
     """A check did not hold; the text says why."""
 
 
@@ -21,17 +22,24 @@ class Kubectl:
         self.argv = list(argv)
         self.timeout = timeout
 
-    def run(self, *arguments: str, stdin: Any = None, check: bool = True) -> "subprocess.CompletedProcess[str]":
+    def run(self, *arguments: str, stdin: Any = None, check: bool = True) -> subprocess.CompletedProcess[str]:
         text = None if stdin is None else json.dumps(stdin)
         try:
             # The margin lets kubectl's own time limit speak first: it says what it waited for.
             done = subprocess.run(
-                self.argv + list(arguments), input=text, capture_output=True, text=True, check=False, timeout=self.timeout + 30
+                self.argv + list(arguments),
+                input=text,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=self.timeout + 30,
             )
         except subprocess.TimeoutExpired:
-            raise Failed("kubectl %s did not end within %d s" % (arguments[0], self.timeout + 30)) from None
+            raise CheckError(f"kubectl {arguments[0]} did not end within {self.timeout + 30} s") from None
+        except FileNotFoundError:
+            raise CheckError(f"{self.argv[0]} is not there: install first") from None
         if check and done.returncode:
-            raise Failed(done.stderr.strip() or "kubectl %s ended with %d" % (arguments[0], done.returncode))
+            raise CheckError(done.stderr.strip() or f"kubectl {arguments[0]} ended with {done.returncode}")
         return done
 
     def get(self, *arguments: str) -> Object | None:
@@ -45,7 +53,9 @@ class Kubectl:
 
     def apply(self, objects: Iterable[Object]) -> None:
         bundle = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-        self.run("apply", "--server-side", "--force-conflicts", "--field-manager=paddleflow", "--filename=-", stdin=bundle)
+        self.run(
+            "apply", "--server-side", "--force-conflicts", "--field-manager=paddleflow", "--filename=-", stdin=bundle
+        )
 
     def refusal(self, item: Object) -> str:
         """What the API server says against an object; empty when it would take it. Nothing is stored."""
@@ -60,26 +70,29 @@ class Kubectl:
 
         def once() -> None:
             left = max(1, int(end - time.monotonic()))
-            done = self.run("wait", target, "--for=" + condition, "--timeout=%ds" % left, *scope, check=False)
+            done = self.run("wait", target, "--for=" + condition, f"--timeout={left}s", *scope, check=False)
             if done.returncode:
-                raise Failed(done.stderr.strip())
+                raise CheckError(done.stderr.strip())
 
         try:
             again(once, limit, lambda reason: "not found" in reason or "no matching resources" in reason)
-        except Failed as failure:
-            raise Failed("%s within %d s: %s%s" % (condition, limit, failure, self.evidence(target, where))) from None
+        except CheckError as failure:
+            raise CheckError(f"{condition} within {limit} s: {failure}{self.evidence(target, where)}") from None
+
+    def _seen(self, *arguments: str) -> Object | None:
+        done = self.run("get", *arguments, "--output=json", check=False)
+        return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
 
     def evidence(self, target: str, where: str) -> str:
         """Conditions of an object and the last events beside it, in a few lines."""
         lines = []
         scope = ["--namespace", where] if where else []
-        found = self.run("get", target, *scope, "--output=json", check=False)
-        if not found.returncode:
-            lines += conditions(json.loads(found.stdout))
-        if where:
-            found = self.run("get", "events", *scope, "--sort-by=.lastTimestamp", "--output=json", check=False)
-            if not found.returncode:
-                lines += events(json.loads(found.stdout)["items"], target.rpartition("/")[2])
+        found = self._seen(target, *scope)
+        if found:
+            lines += conditions(found)
+        beside = self._seen("events", *scope, "--sort-by=.lastTimestamp") if where else None
+        if beside:
+            lines += events(beside["items"], target.rpartition("/")[2])
         return "".join("\n  " + line for line in lines)
 
 
@@ -88,13 +101,13 @@ def conditions(item: Object) -> list[str]:
     status = item.get("status", {})
     said = []
     if status.get("phase"):
-        said.append("phase %s" % status["phase"])
+        said.append("phase {}".format(status["phase"]))
     if isinstance(status.get("state"), dict) and status["state"].get("phase"):
-        said.append("phase %s %s" % (status["state"]["phase"], status["state"].get("message", "")))
+        said.append("phase {} {}".format(status["state"]["phase"], status["state"].get("message", "")))
     for condition in status.get("conditions", [])[-5:]:
         text = condition.get("message") or condition.get("reason")
         if text and "type" in condition:
-            said.append("%s=%s: %s" % (condition["type"], condition.get("status", ""), text))
+            said.append("{}={}: {}".format(condition["type"], condition.get("status", ""), text))
     return said
 
 
@@ -105,7 +118,12 @@ def events(items: Sequence[Object], name: str, most: int = 8) -> list[str]:
         about = item.get("involvedObject", {})
         if not str(about.get("name", "")).startswith(name):
             continue
-        line = "%s %s %s: %s" % (item.get("reason"), about.get("kind"), about.get("name"), item.get("message", "").strip())
+        line = "{} {} {}: {}".format(
+            item.get("reason"),
+            about.get("kind"),
+            about.get("name"),
+            item.get("message", "").strip(),
+        )
         if line in lines:
             lines.remove(line)
         lines.append(line)
@@ -121,7 +139,7 @@ def again(action: Callable[[], T], seconds: float, passing: Callable[[str], bool
     while True:
         try:
             return action()
-        except Failed as failure:
+        except CheckError as failure:
             if time.monotonic() >= end or not passing(str(failure)):
                 raise
         time.sleep(0.3)

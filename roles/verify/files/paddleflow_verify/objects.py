@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 Object = dict[str, Any]
 
@@ -65,8 +66,8 @@ def queue(name: str, parent: str, deserved: int, capability: int) -> Object:
             "parent": parent,
             "weight": 1,
             "reclaimable": True,
-            "deserved": {"cpu": "%dm" % deserved},
-            "capability": {"cpu": "%dm" % capability},
+            "deserved": {"cpu": f"{deserved}m"},
+            "capability": {"cpu": f"{capability}m"},
         },
     }
 
@@ -86,7 +87,7 @@ def pod_spec(image: str, command: Sequence[str], cpu: int = 0, **more: Any) -> O
         "securityContext": dict(RESTRICTED),
     }
     if cpu:
-        container["resources"] = {"requests": {"cpu": "%dm" % cpu}}
+        container["resources"] = {"requests": {"cpu": f"{cpu}m"}}
     container.update(more)
     return {
         "restartPolicy": "Never",
@@ -96,7 +97,9 @@ def pod_spec(image: str, command: Sequence[str], cpu: int = 0, **more: Any) -> O
     }
 
 
-def pod(name: str, where: str, spec: Object, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None) -> Object:
+def pod(
+    name: str, where: str, spec: Object, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None
+) -> Object:
     metadata: Object = {"name": name, "namespace": where, "labels": {**MANAGED, **(labels or {})}}
     if annotations:
         metadata["annotations"] = dict(annotations)
@@ -139,7 +142,9 @@ def job(
     }
 
 
-def meeting_job(name: str, where: str, in_queue: str, image: str, cpu: int, workers: int, seconds: float, scheduler: str) -> Object:
+def meeting_job(
+    name: str, where: str, in_queue: str, image: str, cpu: int, workers: int, seconds: float, scheduler: str
+) -> Object:
     """A rigid gang whose workers prove that they run together."""
     environment = [
         {"name": "JOB", "value": name},

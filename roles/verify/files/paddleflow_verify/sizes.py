@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 LARGEST = 100  # thousandths of a CPU that one trial worker asks for
 SMALLEST = 10
@@ -14,7 +15,7 @@ WORKERS = 4
 ENDED = ("Succeeded", "Failed")
 
 
-class TooSmall(Exception):
+class TooSmallError(Exception):
     """No trial fits."""
 
 
@@ -60,7 +61,7 @@ def unit(left: dict[str, int]) -> int:
     for size in range(LARGEST, SMALLEST - 1, -5):
         if sum(max(rest, 0) // size for rest in left.values()) >= WORKERS:
             return size
-    rest = ", ".join("%s %dm" % item for item in sorted(left.items())) or "no node takes pods"
-    raise TooSmall(
-        "not enough free CPU for %d trial workers of %dm each: %s. Free some, or add a node" % (WORKERS, SMALLEST, rest)
+    rest = ", ".join(f"{name} {free}m" for name, free in sorted(left.items())) or "no node takes pods"
+    raise TooSmallError(
+        f"not enough free CPU for {WORKERS} trial workers of {SMALLEST}m each: {rest}. Free some, or add a node"
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from paddleflow_core.model.crd import crd
 from paddleflow_core.model.nodecache import NOUN
+from paddleflow_core.model.table import Noun as NounTable
 
 if TYPE_CHECKING:
     from paddleflow_core.model.table import Field, Noun
@@ -136,6 +137,10 @@ def test_the_definition_names_group_kind_and_scope() -> None:
     }
     assert "x-kubernetes-validations" not in schema(made)
     assert schema(made)["required"] == ["spec"]
+
+
+def test_a_noun_has_exactly_the_parts_of_the_table() -> None:
+    assert set(NOUN) == NounTable.__required_keys__
 
 
 class TestNodeCache:

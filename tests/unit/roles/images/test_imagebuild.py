@@ -256,6 +256,11 @@ def test_a_layer_is_the_same_bytes_for_the_same_files(tmp_path: Path) -> None:
     ("answer", "dry", "expected"),
     [
         ("", False, {"pushed": False, "present": True}),
+        (
+            "manifest is of type application/vnd.oci.image.manifest.v1+json (not a list type)",
+            False,
+            {"pushed": False, "present": True},
+        ),
         ("manifest unknown", True, {"pushed": False, "present": False}),
         ("name unknown: repository", False, {"pushed": True, "present": True}),
     ],

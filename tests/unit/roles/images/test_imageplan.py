@@ -234,6 +234,11 @@ def test_a_wheel_that_reaches_outside_is_refused(name: str) -> None:
         ("ERROR: No matching distribution found for x==1", "artifacts_pip_index"),
         ("cannot be imported: grpc: libstdc++.so.6", "artifacts_image_debian_packages"),
         ("E: Failed to fetch http://m/Release", "images_debian_mirror"),
+        ("Error: reading manifest x: unauthorized", "images_registry_auth_file"),
+        (
+            "Error: pinging container registry r: server gave HTTP response to HTTPS client",
+            "images_registry_tls_verify",
+        ),
         ("whatever", "the tool's own"),
     ],
 )
