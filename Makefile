@@ -46,6 +46,11 @@ quickstart: $(PLAY) ## Start a cluster with everything on it (ARGS=--check only 
 	@$(BUILD)/play-venv/bin/python -m tools.collection --install $(INSTALLED)
 	$(installed_play) paddleflow.core.quickstart $(ARGS)
 
+.PHONY: verify
+verify: $(PLAY) ## Prove that what quickstart installed works, in a table
+	@$(BUILD)/play-venv/bin/python -m tools.collection --install $(INSTALLED)
+	$(installed_play) paddleflow.core.verify $(ARGS)
+
 .PHONY: down
 down: $(PLAY) ## Stop and remove what quickstart made; the caches of what was compiled stay
 	@$(BUILD)/play-venv/bin/python -m tools.collection --install $(INSTALLED)

@@ -36,7 +36,8 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        _spec, options = self.validate_argument_spec(
+        _spec, options = ActionBase.validate_argument_spec(
+            self,
             argument_spec={
                 "argv": {"type": "list", "elements": "str", "required": True},
                 "chdir": {"type": "path"},
@@ -44,7 +45,7 @@ class ActionModule(ActionBase):
                 "progress_file": {"type": "path", "required": True},
                 "interval": {"type": "int", "default": 10},
                 "timeout": {"type": "int", "default": 7200},
-            }
+            },
         )
         argv = [str(word) for word in options["argv"]]
         if self._task.check_mode:
@@ -57,7 +58,10 @@ class ActionModule(ActionBase):
                 process = subprocess.Popen(
                     argv,
                     cwd=options["chdir"],
-                    env={**os.environ, **{str(name): str(value) for name, value in options["environment_vars"].items()}},
+                    env={
+                        **os.environ,
+                        **{str(name): str(value) for name, value in options["environment_vars"].items()},
+                    },
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=err,
@@ -77,7 +81,9 @@ class ActionModule(ActionBase):
                 seconds=round(time.monotonic() - started, 1),
             )
         if timed_out:
-            result.update(failed=True, msg=f"{argv[0]} was ended after {options['timeout']} s. Raise the option timeout.")
+            result.update(
+                failed=True, msg=f"{argv[0]} was ended after {options['timeout']} s. Raise the option timeout."
+            )
         elif process.returncode:
             result.update(failed=True, msg=result["stderr"] or f"{argv[0]} ended with exit code {process.returncode}")
         return result

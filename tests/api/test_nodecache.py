@@ -41,7 +41,7 @@ def test_a_report_is_kept_and_shown(caches: ControlPlane) -> None:
     code, said = report(caches, "node-1", observedTime="2026-01-02T03:04:05Z", fileSystems=[BYTES])
     assert code == 0, said
     shown = caches.kubectl("get", "nc", "node-1")
-    assert [word for word in shown.splitlines()[0].split()][:2] == ["NAME", "NODE"]
+    assert shown.splitlines()[0].split()[:2] == ["NAME", "NODE"]
     stored = json.loads(caches.kubectl("get", "nc", "node-1", "--output=json"))
     assert stored["status"]["fileSystems"] == [BYTES]
 

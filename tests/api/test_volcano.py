@@ -43,7 +43,7 @@ class Installed:
     def kubeconfig(self, component: str) -> Path:
         """Credentials of a program's service account, as its pod would have them."""
         token = self.api.kubectl("create", "token", f"volcano-{component}", f"--namespace={NAMESPACE}").strip()
-        path = self.folder / f"{component}.conf"
+        path = self.folder / f"{component}.kubeconfig"
         cluster = {
             "server": f"https://127.0.0.1:{self.api.port}",
             "certificate-authority": str(self.api.pki / "ca.crt"),

@@ -28,7 +28,8 @@ def test_a_run_after_a_killed_one_completes_and_a_further_one_changes_nothing(pl
     assert platform.second.recap["changed"] == 0
 
 
-def test_check_mode_on_the_finished_cluster_reports_no_change(platform: Platform) -> None:
+@pytest.mark.usefixtures("platform")
+def test_check_mode_on_the_finished_cluster_reports_no_change() -> None:
     play = plays.run("paddleflow.core.quickstart", VARIABLES, "--check", "--diff", log=LOGS / "cluster-check.log").ok()
     assert play.changed_tasks() == []
 
@@ -66,14 +67,18 @@ def test_certificates_are_the_clusters_own_and_keys_are_private(platform: Platfo
     loose = [path for path in pki.rglob("*.key") if stat.S_IMODE(path.stat().st_mode) & 0o077]
     assert loose == []
     for name in ("apiserver.crt", "kubelet.crt"):
-        checked = subprocess.run(["openssl", "verify", "-CAfile", pki / "ca.crt", pki / name], capture_output=True, text=True, check=False)
+        checked = subprocess.run(
+            ["openssl", "verify", "-CAfile", pki / "ca.crt", pki / name], capture_output=True, text=True, check=False
+        )
         assert checked.returncode == 0, checked.stderr
 
 
 def test_the_kubelet_is_held_to_its_own_node(platform: Platform) -> None:
     kubelet = f"--kubeconfig={platform.data}/pki/kubelet.conf"
     kubectl = str(platform.data / "bin/kubectl")
-    own = subprocess.run([kubectl, kubelet, "auth", "can-i", "get", f"nodes/{INSTANCE}"], capture_output=True, text=True, check=False)
+    own = subprocess.run(
+        [kubectl, kubelet, "auth", "can-i", "get", f"nodes/{INSTANCE}"], capture_output=True, text=True, check=False
+    )
     assert own.stdout.strip() == "yes"
     secrets = subprocess.run([kubectl, kubelet, "get", "secrets", "-A"], capture_output=True, text=True, check=False)
     assert "forbidden" in secrets.stderr
@@ -87,8 +92,11 @@ def test_nobody_reads_without_a_name(platform: Platform) -> None:
     assert "Unauthorized" in done.stderr or "must be logged in" in done.stderr
 
 
-def test_no_address_of_the_cluster_leaves_the_machine(platform: Platform) -> None:
-    inside = subprocess.run(["ip", "-netns", INSTANCE, "route", "show", "default"], check=True, capture_output=True, text=True)
+@pytest.mark.usefixtures("platform")
+def test_no_address_of_the_cluster_leaves_the_machine() -> None:
+    inside = subprocess.run(
+        ["ip", "-netns", INSTANCE, "route", "show", "default"], check=True, capture_output=True, text=True
+    )
     assert inside.stdout == ""
     for address in ("10.205.77.7", "10.206.77.7"):
         route = subprocess.run(["ip", "route", "get", address], check=True, capture_output=True, text=True).stdout

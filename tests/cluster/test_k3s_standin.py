@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """roles/k3s against a stand-in for K3s, with real files, real processes and a real runit.
 
-Several inventory hosts live on this machine, each in folders of its own; their "K3s" is a Python program written here
-that registers nodes in one shared file, answers kubectl from it and logs every call. What is proven: files, order, who
-gets which token, idempotence, upgrade, failure paths, removal. What is not: K3s itself.
+What is proven: files, order, who gets which token, idempotence, upgrade, failure paths, removal. What is not: K3s itself.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import platform
 import shutil
-import socket
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,379 +18,27 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-OLD, NEW, NEXT_MINOR, FAR = "v1.34.3+k3s1", "v1.34.4+k3s1", "v1.35.0+k3s1", "v1.37.0+k3s1"
-SECRET, AGENT_SECRET, REGISTRY_SECRET = "planted-server-token", "planted-agent-token", "planted-registry-password"
-ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "none")
-ASSET = "k3s" if ARCH == "amd64" else f"k3s-{ARCH}"
-RUNIT = shutil.which("runsvdir") and shutil.which("sv")
+from tests.support.k3s_standin import (
+    AGENT_SECRET,
+    ARCH,
+    ASSET,
+    FAR,
+    NEW,
+    NEXT_MINOR,
+    OLD,
+    REGISTRY_SECRET,
+    RUNIT,
+    SECRET,
+    Run,
+    Site,
+    planted,
+    sha256,
+)
+
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="the role acts as root"),
     pytest.mark.skipif(not RUNIT, reason="runit is not installed"),
 ]
-
-STANDIN = r'''#!PYTHON
-"""A stand-in for K3s."""
-import fcntl, json, os, signal, sys, time
-from pathlib import Path
-
-VERSION = "@VERSION@"
-SHARED = Path("@SHARED@")
-ARGS = sys.argv[1:]
-
-
-def log(**entry):
-    entry.update(pid=os.getpid(), argv=sys.argv, version=VERSION)
-    with open(SHARED / "calls", "a") as out:
-        fcntl.flock(out, fcntl.LOCK_EX)
-        out.write(json.dumps(entry) + "\n")
-
-
-def cluster(change):
-    with open(SHARED / "cluster", "a+") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        handle.seek(0)
-        state = json.loads(handle.read() or '{"nodes": {}}')
-        result = change(state)
-        handle.seek(0)
-        handle.truncate()
-        json.dump(state, handle)
-    return result
-
-
-def config():
-    found, key = {}, None
-    for line in open(ARGS[ARGS.index("--config") + 1]):
-        line = line.rstrip()
-        if line.startswith("#") or not line:
-            continue
-        if line.lstrip().startswith("- "):
-            found.setdefault(key, []).append(line.split("- ", 1)[1].strip("'\""))
-        else:
-            key, _, value = line.partition(":")
-            if value.strip():
-                found[key] = value.strip().strip("'\"")
-    return found
-
-
-def stop(state, name):
-    if name in state["nodes"]:
-        state["nodes"][name]["ready"] = False
-
-
-def serve(role):
-    conf = config()
-    name = conf["node-name"]
-    token = Path(conf["token-file"]).read_text().strip()
-    env = {key: value for key, value in os.environ.items()}
-    log(event="start", role=role, node=name, config=conf, env=env, agent_token="agent-token-file" in conf)
-    data = Path(conf["data-dir"])
-    if (SHARED / ("broken-" + name)).exists():
-        log(event="broken", node=name)
-        sys.exit("stand-in: told to fail")
-
-    def join(state):
-        if role == "server" and "server" not in conf:
-            if state.get("token") not in (None, token):
-                return "the token is not the one that the data was made with"
-            state.update(token=token, agent_token=Path(conf["agent-token-file"]).read_text().strip())
-            state.setdefault("url", "https://127.0.0.1:" + conf["https-listen-port"])
-        else:
-            if conf["server"] != state.get("url"):
-                return "no cluster answers at " + conf["server"]
-            wanted = "K10ca::server:" + state["token"] if role == "server" else "K10ca::node:" + state["agent_token"]
-            if token != wanted:
-                return "401 Unauthorized"
-            if role == "server" and Path(conf["agent-token-file"]).read_text().strip() != state["agent_token"]:
-                return "critical configuration differs: agent-token"
-        etcd = "cluster-init" in conf or (role == "server" and "server" in conf)
-        node = state["nodes"].setdefault(name, {"annotations": {}, "unschedulable": False})
-        node.update(version=VERSION, role=role, etcd=etcd, ready=not (SHARED / ("unready-" + name)).exists())
-        return None
-
-    problem = cluster(join)
-    if problem:
-        log(event="refused", node=name, problem=problem)
-        print("fatal:", problem, flush=True)
-        time.sleep(1)
-        sys.exit(1)
-    if role == "server":
-        state = cluster(dict)
-        (data / "server").mkdir(parents=True, exist_ok=True)
-        (data / "server" / "token").write_text("K10ca::server:" + state["token"] + "\n")
-        (data / "server" / "agent-token").write_text("K10ca::node:" + state["agent_token"] + "\n")
-        kubeconfig = Path(conf["write-kubeconfig"])
-        kubeconfig.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "default",
-            "clusters": [{"name": "default", "cluster": {"server": "https://127.0.0.1:6443", "certificate-authority-data": "Q0E="}}],
-            "users": [{"name": "default", "user": {"client-certificate-data": "Q1JU", "client-key-data": "S0VZ"}}],
-            "contexts": [{"name": "default", "context": {"cluster": "default", "user": "default"}}]}))
-        kubeconfig.chmod(0o600)
-    log(event="ready", node=name)
-
-    def end(*_):
-        cluster(lambda state: stop(state, name))
-        log(event="stop", node=name)
-        sys.exit(0)
-
-    signal.signal(signal.SIGTERM, end)
-    while True:
-        signal.pause()
-
-
-def shown(name, node):
-    labels = {"kubernetes.io/hostname": name}
-    if node["role"] == "server":
-        labels["node-role.kubernetes.io/control-plane"] = "true"
-    conditions = [{"type": "Ready", "status": str(node["ready"])}]
-    if node["etcd"]:
-        conditions.append({"type": "EtcdIsVoter", "status": str(node["ready"])})
-    return {"metadata": {"name": name, "labels": labels, "annotations": node["annotations"]},
-            "spec": {"unschedulable": True} if node["unschedulable"] else {},
-            "status": {"conditions": conditions, "nodeInfo": {"kubeletVersion": node["version"]}}}
-
-
-def kubectl():
-    args = [arg for arg in ARGS[1:] if not arg.startswith("--request-timeout")]
-    if not Path(args[args.index("--kubeconfig") + 1]).exists():
-        sys.exit("no kubeconfig")
-    del args[args.index("--kubeconfig"):args.index("--kubeconfig") + 2]
-    verb, name = args[0], args[2] if args[1] == "node" and len(args) > 2 else args[1]
-
-    def act(state):
-        node = state["nodes"].get(name)
-        if args[:2] == ["get", "nodes"]:
-            print(json.dumps({"items": [shown(key, value) for key, value in sorted(state["nodes"].items())]}))
-        elif verb == "get" and node:
-            print(json.dumps(shown(name, node)))
-        elif verb in ("cordon", "uncordon"):
-            node["unschedulable"] = verb == "cordon"
-        elif verb == "annotate":
-            for change in [arg for arg in args[3:] if not arg.startswith("--")]:
-                if change.endswith("-"):
-                    node["annotations"].pop(change[:-1], None)
-                else:
-                    node["annotations"].update([change.split("=", 1)])
-        elif verb == "drain":
-            if (SHARED / ("pdb-" + name)).exists():
-                return "error: Cannot evict pod as it would violate the pod's disruption budget."
-        elif verb == "delete":
-            state["nodes"].pop(name, None)
-            print('node "%s" deleted' % name)
-        else:
-            return "Error from server (NotFound): nodes %s not found" % name
-        return None
-
-    problem = cluster(act)
-    if verb != "get":
-        log(event=verb, node=name)
-    if verb == "drain" and (SHARED / ("hang-" + name)).exists():
-        time.sleep(600)
-    if problem:
-        sys.exit(problem)
-
-
-if ARGS == ["--version"]:
-    print("k3s version %s (0123abcd)\ngo version go1.24.0" % VERSION)
-elif ARGS[:1] in (["server"], ["agent"]):
-    serve(ARGS[0])
-elif ARGS[:1] == ["kubectl"]:
-    kubectl()
-else:
-    sys.exit("stand-in: unknown call")
-'''
-
-
-class Site:
-    """Five hosts on this machine, their shared stand-in cluster, and ansible-playbook to act on them."""
-
-    def __init__(self, base: Path, servers: list[str], agents: list[str]) -> None:
-        self.base = base
-        self.hosts = [*servers, *agents]
-        self.shared = base / "shared"
-        self.shared.mkdir(parents=True)
-        self.home = base / "home"
-        self.home.mkdir()
-        collections = base / "collections" / "ansible_collections" / "paddleflow"
-        collections.mkdir(parents=True)
-        (collections / "core").symlink_to(ROOT)
-        self.inventory = base / "inventory.json"
-        self.ports = free_ports(self.hosts)
-        self.variables: dict[str, Any] = {}
-        self.write_inventory(servers, agents)
-        (base / "site.yml").write_text(
-            textwrap.dedent("""\
-            - hosts: servers:agents
-              gather_facts: false
-              roles: [paddleflow.core.k3s]
-            """)
-        )
-        (base / "upgrade.yml").write_text(
-            textwrap.dedent("""\
-            - hosts: servers
-              gather_facts: false
-              serial: 1
-              tasks: [{ansible.builtin.include_role: {name: paddleflow.core.k3s, tasks_from: upgrade}}]
-            - hosts: agents
-              gather_facts: false
-              serial: 1
-              tasks: [{ansible.builtin.include_role: {name: paddleflow.core.k3s, tasks_from: upgrade}}]
-            """)
-        )
-
-    def write_inventory(self, servers: list[str], agents: list[str]) -> None:
-        def host(name: str) -> dict[str, Any]:
-            folder = self.folder(name)
-            return {
-                "k3s_node_name": name,
-                "k3s_node_address": "127.0.0.1",
-                "k3s_https_port": self.ports[name],
-                "k3s_data_dir": f"{folder}/data",
-                "k3s_config_dir": f"{folder}/etc",
-                "k3s_bin_dir": f"{folder}/bin",
-                "k3s_run_dir": f"{folder}/run",
-                "k3s_systemd_dir": f"{folder}/systemd",
-                "k3s_fixed_dirs": [f"{folder}/run", f"{folder}/kubelet"],
-            }
-
-        common = {
-            "ansible_connection": "local",
-            "ansible_python_interpreter": sys.executable,
-            "artifacts_k3s_version": OLD,
-            "artifacts_k3s_url": "https://127.0.0.1:9/none",
-            "artifacts_k3s_sha256": {},
-            "k3s_binary_file": str(self.binary(OLD)),
-            "k3s_supervisor": "runit",
-            "k3s_ready_timeout": 20,
-            "k3s_stop_timeout": 10,
-            "k3s_kubeconfig_dest": str(self.base / "fetched" / "config"),
-            "k3s_cluster_name": "stand-in",
-        }
-        inventory = {
-            "all": {
-                "vars": common,
-                "children": {
-                    "servers": {"hosts": {name: host(name) for name in servers}},
-                    "agents": {"hosts": {name: host(name) for name in agents}},
-                },
-            }
-        }
-        self.inventory.write_text(json.dumps(inventory))
-
-    def folder(self, name: str) -> Path:
-        return self.base / "hosts" / name
-
-    def binary(self, version: str, note: str = "") -> Path:
-        path = self.base / f"k3s-{version}{note}"
-        if not path.exists():
-            text = (
-                STANDIN.replace("PYTHON", sys.executable)
-                .replace("@VERSION@", version)
-                .replace("@SHARED@", str(self.shared))
-            )
-            path.write_text(f"{text}# {note}\n")
-            path.chmod(0o755)
-        return path
-
-    def run(self, play: str = "site.yml", *arguments: str, fails: bool = False, **variables: Any) -> Run:
-        extra = {**self.variables, **variables}
-        vars_file = self.base / "extra.json"
-        vars_file.write_text(json.dumps(extra))
-        argv = [
-            str(Path(sys.executable).with_name("ansible-playbook")),
-            "-i",
-            str(self.inventory),
-            "-e",
-            f"@{vars_file}",
-            *arguments,
-            play,
-        ]
-        done = subprocess.run(
-            argv, cwd=self.base, env=self.environment(), capture_output=True, text=True, timeout=900, check=False
-        )
-        result = Run(done.returncode, done.stdout + done.stderr)
-        assert (result.code != 0) == fails, result.text[-6000:]
-        return result
-
-    def environment(self) -> dict[str, str]:
-        return {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.home),
-            "LC_ALL": "C.UTF-8",
-            "ANSIBLE_HOME": str(self.home / "ansible"),
-            "ANSIBLE_COLLECTIONS_PATH": str(self.base / "collections"),
-            "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_FORKS": "5",
-            "ANSIBLE_PIPELINING": "1",
-            "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
-            "ANSIBLE_LOCALHOST_WARNING": "0",
-        }
-
-    def calls(self) -> list[dict[str, Any]]:
-        path = self.shared / "calls"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    def events(self, since: int = 0) -> list[tuple[str, str]]:
-        return [(call["event"], call["node"]) for call in self.calls()[since:]]
-
-    def nodes(self) -> dict[str, Any]:
-        nodes: dict[str, Any] = json.loads((self.shared / "cluster").read_text())["nodes"]
-        return nodes
-
-    def processes(self) -> list[str]:
-        """Command lines of everything that runs from this site's folders."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                try:
-                    line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                except OSError:
-                    continue
-                if str(self.base / "hosts") in line:
-                    found.append(line)
-        return found
-
-    def stop(self) -> None:
-        helper = ROOT / "roles" / "k3s" / "files" / "k3s_node.py"
-        for name in self.hosts:
-            data = self.folder(name) / "data"
-            plan = {"services": f"{data}/services", "pid_file": f"{data}/services.pid", "patience": 10}
-            subprocess.run([sys.executable, str(helper), "stop", json.dumps(plan)], check=True, capture_output=True)
-
-
-class Run:
-    def __init__(self, code: int, text: str) -> None:
-        self.code = code
-        self.text = text
-
-    def changed(self) -> dict[str, int]:
-        recap = self.text.split("PLAY RECAP")[-1].splitlines()
-        return {line.split()[0]: int(line.split("changed=")[1].split()[0]) for line in recap if "changed=" in line}
-
-
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def free_ports(names: list[str]) -> dict[str, int]:
-    """Ports that nobody listens on now; the stand-in does not listen either, the role only checks that they are free."""
-    sockets = {name: socket.socket() for name in names}
-    try:
-        for each in sockets.values():
-            each.bind(("127.0.0.1", 0))
-        return {name: each.getsockname()[1] for name, each in sockets.items()}
-    finally:
-        for each in sockets.values():
-            each.close()
-
-
-def planted() -> dict[str, Any]:
-    return {
-        "k3s_token": SECRET,
-        "k3s_agent_token": AGENT_SECRET,
-        "k3s_registries": {"configs": {"registry.example": {"auth": {"username": "u", "password": REGISTRY_SECRET}}}},
-    }
-
 
 # ---- one server alone: tokens made, idempotence, change, removal ----------------------------------------------------
 
@@ -505,7 +147,7 @@ def refusals(single: Site) -> dict[str, str]:
     right = inventory["all"]["children"]["servers"]["hosts"]["s1"]
     hosts = {
         name: {"k3s_server_hosts": [name], **right, **single.variables, "k3s_node_name": name, **wrong}
-        for name, (wrong, _) in BAD_INPUT.items()
+        for name, (wrong, _message) in BAD_INPUT.items()
     }
     inventory["all"]["children"] = {"servers": {"hosts": hosts}}
     # Extra variables would win over the mistakes, so the ones that s1 has been given go to the hosts.
@@ -539,6 +181,18 @@ def test_rebuilt_file_of_the_same_version_is_swapped_in(single: Site) -> None:
     single.run(k3s_binary_file=str(rebuilt))
     assert sha256(single.folder("s1") / "bin" / "k3s") == sha256(rebuilt)
     assert single.events(before) == [("stop", "s1"), ("start", "s1"), ("ready", "s1")]
+
+
+def test_stopped_runs_nothing_and_keeps_the_data(single: Site) -> None:
+    data = single.folder("s1") / "data"
+    assert "would stop k3s" in single.run("site.yml", "--check", k3s_state="stopped").text
+    assert single.processes() != []
+    single.run(k3s_state="stopped")
+    assert single.processes() == []
+    assert (data / "server" / "token").exists()
+    assert single.run(k3s_state="stopped").changed() == {"s1": 0}
+    single.run(k3s_binary_file=str(single.binary(OLD, "rebuilt")))
+    assert single.nodes()["s1"]["ready"]
 
 
 def test_absent_leaves_nothing(single: Site) -> None:
@@ -575,12 +229,7 @@ def fresh(tmp_path: Path) -> Iterator[Site]:
 
 
 def test_download_with_a_wrong_checksum_is_refused(fresh: Site) -> None:
-    mirror = fresh.base / "mirror" / OLD.replace("+", "%2B")
-    plain = fresh.base / "mirror" / OLD
-    for folder in (mirror, plain):
-        folder.mkdir(parents=True)
-        shutil.copy(fresh.binary(OLD), folder / ASSET)
-    settings: dict[str, Any] = {"k3s_binary_file": "", "artifacts_k3s_url": f"file://{fresh.base}/mirror"}
+    settings: dict[str, Any] = {"k3s_binary_file": "", "artifacts_k3s_url": f"file://{fresh.binary(OLD)}"}
     result = fresh.run(fails=True, artifacts_k3s_sha256={ARCH: "0" * 64}, **settings)
     assert "checksum" in result.text
     assert not (fresh.folder("s1") / "bin" / "k3s").exists()
@@ -666,9 +315,18 @@ def test_change_on_one_host_restarts_that_host_only(ha: Site) -> None:
     before = len(ha.calls())
     inventory = json.loads(ha.inventory.read_text())
     inventory["all"]["children"]["servers"]["hosts"]["s2"]["k3s_node_labels"] = {"rack": "two"}
+    inventory["all"]["children"]["servers"]["hosts"]["s2"]["k3s_environment"] = {
+        "HTTPS_PROXY": "http://proxy.example:3128"
+    }
     ha.inventory.write_text(json.dumps(inventory))
     ha.run()
     assert ha.events(before) == [("stop", "s2"), ("start", "s2"), ("ready", "s2")]
+    start = ha.calls()[before + 1]
+    assert start["config"]["node-label"] == ["rack=two"]
+    assert start["env"]["HTTPS_PROXY"] == "http://proxy.example:3128"
+    assert {"10.42.0.0/16", "10.43.0.0/16", ".svc", ".cluster.local", "127.0.0.1"} <= set(
+        start["env"]["NO_PROXY"].split(",")
+    )
 
 
 def test_upgrade_stops_at_a_node_that_cannot_be_drained(ha: Site) -> None:

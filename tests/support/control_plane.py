@@ -59,7 +59,9 @@ class ControlPlane:
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
         return done.stdout
 
-    def try_kubectl(self, *arguments: str, stdin: str = "", kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def try_kubectl(
+        self, *arguments: str, stdin: str = "", kubeconfig: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
         command = [str(self.folder / "bin/kubectl"), f"--kubeconfig={kubeconfig or self.kubeconfig}", *arguments]
         env = {"HOME": str(self.folder), "PATH": os.environ["PATH"]}
         return subprocess.run(command, input=stdin, capture_output=True, text=True, env=env, check=False)
@@ -96,7 +98,7 @@ def _start(folder: Path, processes: list[subprocess.Popen[bytes]]) -> ControlPla
     pki = folder / "pki"
     config = folder / "kubeadm.yaml"
     config.write_text(KUBEADM.format(port=port, pki=pki, services=SERVICES))
-    phases = [folder / "bin/kubeadm", "init", "phase"]
+    phases = [str(folder / "bin/kubeadm"), "init", "phase"]
     subprocess.run([*phases, "certs", "all", f"--config={config}"], check=True, capture_output=True)
     subprocess.run(
         [*phases, "kubeconfig", "super-admin", f"--kubeconfig-dir={folder}", f"--config={config}"],

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from testinfra.host import Host
 
@@ -11,8 +12,8 @@ DATA = "/var/lib/pfmolecule"
 KUBECTL = f"{DATA}/bin/kubectl --kubeconfig {DATA}/pki/admin.conf"
 
 
-def kubectl(host: Host, arguments: str) -> dict[str, list[dict[str, dict[str, object]]]]:
-    found: dict[str, list[dict[str, dict[str, object]]]] = json.loads(host.check_output(f"{KUBECTL} get {arguments} -o json"))
+def kubectl(host: Host, arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(host.check_output(f"{KUBECTL} get {arguments} -o json"))
     return found
 
 
@@ -31,12 +32,16 @@ def test_the_cluster_is_reached_through_its_own_interface_alone(host: Host) -> N
 
 
 def test_the_scheduler_runs(host: Host) -> None:
-    deployments = {item["metadata"]["name"]: item["status"] for item in kubectl(host, "deployments -n volcano-system")["items"]}
+    deployments = {
+        item["metadata"]["name"]: item["status"] for item in kubectl(host, "deployments -n volcano-system")["items"]
+    }
     assert deployments
     assert [name for name, status in deployments.items() if status.get("readyReplicas", 0) != status["replicas"]] == []
 
 
 def test_the_demonstration_ran(host: Host) -> None:
-    phases = {item["metadata"]["name"]: item["status"]["state"] for item in kubectl(host, "jobs.batch.volcano.sh -A")["items"]}  # type: ignore[index]
+    phases = {
+        item["metadata"]["name"]: item["status"]["state"] for item in kubectl(host, "jobs.batch.volcano.sh -A")["items"]
+    }
     assert phases
-    assert {phase["phase"] for phase in phases.values()} == {"Completed"}  # type: ignore[index]
+    assert {phase["phase"] for phase in phases.values()} == {"Completed"}

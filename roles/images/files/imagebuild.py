@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Build the collection's container images, once per content, and push them when there is a registry.
 
@@ -180,7 +179,8 @@ def build_binary(job: Job, name: str, ref: str, archive: Path) -> None:
 
 def pip_files(settings: Settings, target: Path) -> None:
     """What pip in the build root reads: locks, certificates, configuration."""
-    target.mkdir()
+    # pip's configuration can hold a password. Without root, the build root's user is another one, and has to read it.
+    target.mkdir(mode=0o755 if os.geteuid() else 0o700)
     shutil.copyfile(settings.lock, target / "image.txt")
     shutil.copyfile(settings.build_lock, target / "build.txt")
     bundles = [path for path in imageplan.certificate_candidates(os.environ) if Path(path).is_file()]
@@ -235,15 +235,15 @@ def build_packages_hooks(job: Job) -> list[str]:
     (job.work / "pip/environment").write_text(
         "".join(f"export {name}={shlex.quote(value)}\n" for name, value in env.items())
     )
-    pip = "python3 -m pip install --quiet --no-deps --require-hashes"
+    pip = "python3 -m pip install --quiet --no-warn-script-location --no-deps --require-hashes"
     script = (
         f". /build/environment && {pip} -r /build/build.txt"
         f" && {pip} --no-build-isolation --no-compile --root /out -r /build/image.txt"
     )
     return [
         f'cp -r {shlex.quote(str(job.work / "pip"))} "$1/build"',
-        f'echo "I: installing the locked Python packages" && chroot "$1" sh -c {shlex.quote(script)}',
-        f'tar -C "$1/out" --sort=name --owner=0 --group=0 --numeric-owner -cf {shlex.quote(str(job.work / "packages.tar"))} usr',
+        f'echo "I: installing the locked Python packages" && chroot "$1" env -i /bin/sh -c {shlex.quote(script)}',
+        f'tar -C "$1/out" --sort=name --owner=0 --group=0 --numeric-owner -cf {shlex.quote(str(job.work / "tmp/packages.tar"))} usr',
     ]
 
 
@@ -260,7 +260,7 @@ def runtime_hooks(job: Job) -> list[str]:
         f' && chown {imageplan.USER}:{imageplan.USER} "$1/home/paddleflow"'
     )
     return [
-        f'tar -C "$1" -xf {shlex.quote(str(job.work / "packages.tar"))}',
+        f'tar -C "$1" -xf {shlex.quote(str(job.work / "tmp/packages.tar"))}',
         f"{python} {compile_all}",
         account,
         f'dpkg --root="$1" --purge {forces} {" ".join(imageplan.PURGED)}',
@@ -366,7 +366,7 @@ def push(settings: Settings, name: str, progress: Progress, arguments: argparse.
 
 def main() -> None:
     # An ordered end also tidies up; only a kill leaves the working folder to the next run.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTERM, lambda *_signal: sys.exit(143))
     parser = argparse.ArgumentParser(description="Build the collection's container images, once per content.")
     parser.add_argument("verb", choices=["plan", "build", "push"])
     parser.add_argument("--settings", required=True, help="one JSON object")

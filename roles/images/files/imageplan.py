@@ -237,7 +237,6 @@ def pip_environment(environment: Mapping[str, str], index: str, folder: str) -> 
         PIP_ROOT_USER_ACTION="ignore",
         PIP_NO_CACHE_DIR="1",
         PIP_DISABLE_PIP_VERSION_CHECK="1",
-        PIP_NO_WARN_SCRIPT_LOCATION="1",
         PIP_NO_INPUT="1",
     )
     if index:

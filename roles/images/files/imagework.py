@@ -29,7 +29,7 @@ class Progress:
 
     def say(self, done: int, total: int, text: str) -> None:
         if self.path:
-            temporary = self.path.with_name(self.path.name + ".new")
+            temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")
             temporary.write_text(f"{done}/{total} {text}\n")
             temporary.replace(self.path)
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a node held before K3s, what K3s leaves behind, and the runit supervisor of its service.
 
@@ -23,12 +22,15 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 INTERFACES = ("cni0", "flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6", "kube-ipvs0")
 RULE_TOOLS = ("iptables", "ip6tables", "iptables-legacy", "ip6tables-legacy")
 OWN_CHAIN = re.compile(r"KUBE-|CNI-|FLANNEL-|flannel", re.IGNORECASE)
+# Whoever keeps its kubelet here runs it in the default cgroup too; a kubelet elsewhere says nothing about that one.
+KUBELET_DIR = "/var/lib/kubelet"
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 GONE_SECONDS = 30
 
@@ -185,17 +187,30 @@ def inode_of(path: str) -> int | None:
 
 
 def removable_dirs(plan: dict[str, Any]) -> list[str]:
-    """The fixed folders that were absent or empty before K3s came; no record, no claim."""
+    """The folders that were absent or empty before K3s came; no record, no claim."""
     record = plan["record"]
     if not record:
         return []
-    kept = record.get("dirs_before", [])
-    return [path for path in plan["fixed_dirs"] if path not in kept]
+    return [path for path in plan["fixed_dirs"] if path not in record.get("dirs_before", [])]
 
 
-def survey(dirs: list[str]) -> dict[str, Any]:
+def own_logs(plan: dict[str, Any]) -> list[str]:
+    """Logs of the pods that the kubelet's folder still names by their UID, and the links to them; others log there too."""
+    uids = {path.name for folder in removable_dirs(plan) for path in Path(folder).glob("pods/*")}
+    pods, links = (Path(path) for path in plan["log_dirs"])
+    logs = [str(path) for path in pods.glob("*") if path.name.rpartition("_")[2] in uids]
+    pointing = [path for path in links.glob("*") if path.is_symlink()]
+    return [*logs, *(str(path) for path in pointing if any(is_below(str(path.readlink()), log) for log in logs))]
+
+
+def survey(plan: dict[str, Any]) -> dict[str, Any]:
+    dirs = plan["fixed_dirs"]
+    everything = [plan["data_dir"], plan["config_dir"], *dirs, *plan["log_dirs"]]
     return {
         "dirs_before": [path for path in dirs if os.path.isdir(path) and os.listdir(path)],
+        # Folders that stay when they are emptied: somebody else made them, or mounted a disk there.
+        "dirs_kept": [path for path in everything if os.path.isdir(path)],
+        "mounts_before": mount_points(read("/proc/self/mountinfo"), everything),
         "interfaces_before": own_interfaces([]),
         "rules_before": any(own_rules(saved) for _tool, saved in saved_rules()),
         "kubepods_before": bool(kubepods()),
@@ -277,24 +292,35 @@ def own_routes(plan: dict[str, Any]) -> list[str]:
 
 
 def leftovers(plan: dict[str, Any]) -> dict[str, list[Any]]:
-    """Everything of ours that is here; without a record nothing is ours."""
+    """Everything of ours that is here; without a record nothing is ours. With keep_data only what runs and what that made."""
     record = plan["record"]
     if not record:
         return {}
     pids = own_processes(plan)
     dirs = [plan["data_dir"], *removable_dirs(plan), plan["config_dir"]]
-    before = record.get("interfaces_before", [])
-    return {
+    before = record.get("mounts_before", [])
+    running = {
         "processes": pids,
         "namespaces": own_namespaces(plan, pids),
-        "mounts": mount_points(read("/proc/self/mountinfo"), dirs),
-        "interfaces": own_interfaces(before),
+        "mounts": [point for point in mount_points(read("/proc/self/mountinfo"), dirs) if point not in before],
+        "interfaces": own_interfaces(record.get("interfaces_before", [])),
         "routes": own_routes(plan),
         "rules": [] if record.get("rules_before") else [tool for tool, saved in saved_rules() if own_rules(saved)],
-        "cgroups": [] if record.get("kubepods_before") else kubepods(),
-        "files": [path for path in plan["files"] if os.path.lexists(path)],
-        "dirs": [path for path in dirs if os.path.isdir(path)],
+        "cgroups": kubepods() if KUBELET_DIR in dirs and not record.get("kubepods_before") else [],
     }
+    if plan["keep_data"]:
+        return running
+    links = [path for path, target in plan["links"].items() if os.path.islink(path) and os.readlink(path) == target]
+    return {
+        **running,
+        "files": [path for path in plan["files"] if os.path.lexists(path)] + links,
+        "logs": own_logs(plan),
+        "dirs": [path for path in dirs if os.path.isdir(path) and (path not in kept(record) or os.listdir(path))],
+    }
+
+
+def kept(record: dict[str, Any]) -> list[str]:
+    return [*record.get("dirs_kept", []), *record.get("mounts_before", [])]
 
 
 def kill(pids: list[int]) -> None:
@@ -334,18 +360,30 @@ def remove_cgroups(paths: list[str]) -> None:
                 os.rmdir(folder)
 
 
-def remove_dir(path: str) -> None:
-    """Delete a folder, unless it is too near the root or something is still mounted in it."""
+def remove_dir(path: str, keep: bool = False) -> None:
+    """Delete a folder, or what is in it, unless it is too near the root or something is still mounted in it."""
     if len(Path(os.path.normpath(path)).parts) < 3:
         raise SystemExit(
             f"refused to delete {path}: it is a top folder of the system; set the k3s_*_dir variables right"
         )
-    held = mount_points(read("/proc/self/mountinfo"), [path])
+    held = [point for point in mount_points(read("/proc/self/mountinfo"), [path]) if not keep or point != path]
     if held:
         raise SystemExit(f"refused to delete {path}: {held[0]} is still mounted; unmount it and run again")
-    shutil.rmtree(path, ignore_errors=True)
-    parent = Path(path).parent
-    if parent.name == "rancher" and parent.is_dir() and not any(parent.iterdir()):
+    for entry in Path(path).iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+    if not keep:
+        os.rmdir(path)
+        remove_parents(path)
+
+
+def remove_parents(path: str) -> None:
+    """/etc/rancher/k3s and the like, once nothing is in them any more."""
+    for parent in Path(path).parents:
+        if parent.name not in ("k3s", "rancher") or not parent.is_dir() or any(parent.iterdir()):
+            return
         parent.rmdir()
 
 
@@ -368,12 +406,27 @@ def remove(plan: dict[str, Any]) -> dict[str, list[Any]]:
         run(["ip", "-6" if ":" in route else "-4", "route", "delete", route])
     remove_rules(found["rules"])
     remove_cgroups(found["cgroups"])
+    if not plan["keep_data"]:
+        remove_data(plan, found)
+    return found
+
+
+def remove_data(plan: dict[str, Any], found: dict[str, list[Any]]) -> None:
     for path in found["files"]:
         os.unlink(path)
+        remove_parents(path)
+    for path in found["logs"]:
+        if os.path.islink(path):
+            os.unlink(path)
+        else:
+            shutil.rmtree(path)
+    for path in plan["log_dirs"]:
+        if path not in kept(plan["record"]):
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
     # The record lies in the config folder, which comes last: an interrupted removal can be resumed.
     for path in found["dirs"]:
-        remove_dir(path)
-    return found
+        remove_dir(path, path in kept(plan["record"]))
 
 
 # ---- runit ----------------------------------------------------------------------------------------------------------
@@ -442,7 +495,7 @@ def member(plan: dict[str, str]) -> dict[str, bool]:
 VERBS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "look": look,
     "member": member,
-    "survey": lambda plan: survey(plan["fixed_dirs"]),
+    "survey": survey,
     "list": leftovers,
     "remove": remove,
     "start": lambda plan: {"changed": start_supervisor(plan["services"], plan["pid_file"])},

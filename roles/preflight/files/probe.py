@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: UP031, UP036, RUF005 -- older ways of writing are what old Pythons know
 """Print what preflight needs to know about this host as one JSON object.
@@ -14,6 +13,7 @@ not a traceback. Every fact is gathered on its own: one that cannot be had is nu
 import argparse
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import platform
@@ -30,6 +30,12 @@ if sys.version_info < (3, 6):
     )
     sys.exit(0)
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # only comments use it: Python 2 reads this file too, and has neither annotations nor this module
+    import typing as t
+
+    Facts = dict[str, t.Any]
+
 CLONE_NEWNS, CLONE_NEWNET = 0x00020000, 0x40000000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 CAPABILITIES = {"net_admin": 12, "sys_admin": 21, "sys_resource": 24}
@@ -38,7 +44,7 @@ PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 TRIAL_SECONDS = 20
 
 
-def read(path):
+def read(path):  # type: (str) -> str
     with open(path, errors="replace") as stream:
         return stream.read()
 
@@ -46,7 +52,7 @@ def read(path):
 # --- the machine ---------------------------------------------------------------------------------------------
 
 
-def os_release():
+def os_release():  # type: () -> Facts
     values = {}
     for path in ("/etc/os-release", "/usr/lib/os-release"):
         if os.path.exists(path):
@@ -63,17 +69,17 @@ def os_release():
     }
 
 
-def capabilities():
-    effective = int(re.search(r"^CapEff:\s*(\w+)", read("/proc/self/status"), re.M).group(1), 16)
+def capabilities():  # type: () -> dict[str, bool]
+    effective = int(re.findall(r"^CapEff:\s*(\w+)", read("/proc/self/status"), re.M)[0], 16)
     return {name: bool(effective >> bit & 1) for name, bit in CAPABILITIES.items()}
 
 
-def memory():
+def memory():  # type: () -> Facts
     values = {name: int(kib) * 1024 for name, kib in re.findall(r"^(\w+):\s+(\d+) kB", read("/proc/meminfo"), re.M)}
     return {"total": values["MemTotal"], "available": values.get("MemAvailable"), "limit": memory_limit()}
 
 
-def memory_limit():
+def memory_limit():  # type: () -> int | None
     """The lowest memory limit of the control groups that hold this process, or null when there is none."""
     limits = []
     for line in read("/proc/self/cgroup").splitlines():
@@ -95,11 +101,11 @@ def memory_limit():
     return min(limits) if limits else None
 
 
-def mounts():
+def mounts():  # type: () -> list[Facts]
     """The mount table, in order; of two mounts on one place the later hides the earlier."""
     table = []
     for line in read("/proc/self/mountinfo").splitlines():
-        before, _, after = line.partition(" - ")
+        before, _separator, after = line.partition(" - ")
         fields, kind = before.split(" "), after.split(" ")
         table.append(
             {
@@ -113,7 +119,7 @@ def mounts():
     return table
 
 
-def names_have_types(directory):
+def names_have_types(directory):  # type: (str) -> bool | None
     """Whether directory entries carry their type (overlay needs it, XFS with ftype=0 has none); null: cannot tell."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.opendir.restype = libc.readdir.restype = ctypes.c_void_p
@@ -139,7 +145,7 @@ def names_have_types(directory):
         libc.closedir(handle)
 
 
-def path_facts(path, table):
+def path_facts(path, table):  # type: (str, list[Facts]) -> Facts
     """The file system that `path` is on, or will be on: the nearest directory that exists decides."""
     existing = os.path.realpath(path)
     while not os.path.exists(existing):
@@ -171,7 +177,7 @@ def path_facts(path, table):
     }
 
 
-def control_groups(table):
+def control_groups(table):  # type: (list[Facts]) -> Facts
     unified, controllers, read_only = False, set(), []
     for mount in table:
         if mount["fstype"] == "cgroup2" and mount["place"] == "/sys/fs/cgroup":
@@ -190,7 +196,7 @@ def control_groups(table):
     }
 
 
-def marker(path):
+def marker(path):  # type: (str) -> Facts | None
     if not os.path.exists(path):
         return None
     try:
@@ -200,7 +206,7 @@ def marker(path):
         return {"problem": str(error)}
 
 
-def proxies():
+def proxies():  # type: () -> dict[str, str]
     """The proxy variables in both spellings, passwords left out."""
     found = {}
     for name in PROXY_VARIABLES:
@@ -213,18 +219,18 @@ def proxies():
 # --- the network ---------------------------------------------------------------------------------------------
 
 
-def attribute(kind, payload):
+def attribute(kind, payload):  # type: (int, str | bytes) -> bytes
     if isinstance(payload, str):
         payload = payload.encode() + b"\0"
     length = 4 + len(payload)
     return struct.pack("=HH", length, kind) + payload + b"\0" * (-length % 4)
 
 
-def message(kind, flags, sequence, payload):
+def message(kind, flags, sequence, payload):  # type: (int, int, int, bytes) -> bytes
     return struct.pack("=IHHII", 16 + len(payload), kind, flags, sequence, 0) + payload
 
 
-def messages(data):
+def messages(data):  # type: (bytes) -> t.Iterator[tuple[int, int, bytes]]
     while len(data) >= 16:
         length, kind, _flags, sequence, _port = struct.unpack("=IHHII", data[:16])
         if length < 16:
@@ -233,17 +239,17 @@ def messages(data):
         data = data[(length + 3) & ~3 :]
 
 
-def netlink(family):
+def netlink(family):  # type: (int) -> socket.socket
     connection = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family)
     connection.settimeout(5)
     connection.bind((0, 0))
     return connection
 
 
-def addresses():
+def addresses():  # type: () -> list[Facts]
     """[{interface, address, prefix}] of IPv4, by netlink: the `ip` program need not be installed."""
     names = dict(socket.if_nameindex())
-    found = []
+    found = []  # type: list[Facts]
     connection = netlink(0)
     try:
         connection.send(message(22, 0x301, 1, struct.pack("=BBBBI", socket.AF_INET, 0, 0, 0, 0)))
@@ -266,7 +272,7 @@ def addresses():
         connection.close()
 
 
-def routes():
+def routes():  # type: () -> list[Facts]
     """[{destination, interface}] of IPv4 in the main table."""
     found = []
     for line in read("/proc/net/route").splitlines()[1:]:
@@ -277,9 +283,9 @@ def routes():
     return found
 
 
-def listeners(ports):
+def listeners(ports):  # type: (set[int]) -> list[Facts]
     """[{port, protocol, process}] for the ports that were asked about and are taken."""
-    taken = {}
+    taken = {}  # type: dict[tuple[int, str], set[str]]
     for protocol, state in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")):
         path = "/proc/net/" + protocol
         if ports and os.path.exists(path):
@@ -295,7 +301,7 @@ def listeners(ports):
     ]
 
 
-def socket_owners(inodes):
+def socket_owners(inodes):  # type: (t.Iterable[str]) -> dict[str, str]
     owners = {}
     wanted = {"socket:[%s]" % inode: inode for inode in inodes}
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -315,18 +321,18 @@ class RefusedError(Exception):
     pass
 
 
-def checked(result, what):
+def checked(result, what):  # type: (int, str) -> None
     if result != 0:
         raise RefusedError("%s: %s" % (what, os.strerror(ctypes.get_errno())))
 
 
-def mount(libc, source, target, kind, flags, data):
+def mount(libc, source, target, kind, flags, data):  # type: (ctypes.CDLL, bytes, bytes, bytes | None, int, bytes | None) -> None
     checked(
         libc.mount(source, target, kind, ctypes.c_ulong(flags), data), "mount " + (kind or b"--make-rprivate").decode()
     )
 
 
-def acknowledged(connection, data, expected, what):
+def acknowledged(connection, data, expected, what):  # type: (socket.socket, bytes, t.Iterable[int], str) -> None
     """Send messages and wait until every one that asked for it was acknowledged."""
     connection.send(data)
     waiting = set(expected)
@@ -339,7 +345,7 @@ def acknowledged(connection, data, expected, what):
                 waiting.discard(sequence)
 
 
-def try_link(kind, data=b""):
+def try_link(kind, data=b""):  # type: (str, bytes) -> None
     information = attribute(1, kind) + (attribute(2, data) if data else b"")
     body = struct.pack("=BxHiII", 0, 0, 0, 0, 0) + attribute(3, "pf-probe") + attribute(18, information)
     connection = netlink(0)
@@ -352,7 +358,7 @@ def try_link(kind, data=b""):
         connection.close()
 
 
-def nft_expression(name, values):
+def nft_expression(name, values):  # type: (str, t.Iterable[tuple[int, int]]) -> bytes
     data = b"".join(attribute(kind, struct.pack(">I", value)) for kind, value in values)
     return attribute(0x8001, attribute(1, name) + attribute(0x8002, data))
 
@@ -365,7 +371,7 @@ NFT_EXPRESSIONS = {
 }
 
 
-def try_nftables(expression=None):
+def try_nftables(expression=None):  # type: (str | None) -> None
     """A nat chain as kube-proxy makes it, with a rule that holds the expression, when one is named."""
     generation, batch = struct.pack(">BBH", 2, 0, 0), struct.pack(">BBH", 0, 0, 10)
     table = "pf-probe-" + (expression or "chain")
@@ -387,7 +393,7 @@ def try_nftables(expression=None):
         connection.close()
 
 
-def try_overlay(libc):
+def try_overlay(libc):  # type: (ctypes.CDLL) -> None
     mount(libc, b"pf-probe", b"/tmp", b"tmpfs", 0, b"size=1m")
     for name in ("lower", "upper", "work", "merged"):
         os.mkdir("/tmp/" + name)
@@ -396,23 +402,23 @@ def try_overlay(libc):
     )
 
 
-def trials(report):
+def trials(report):  # type: (t.Callable[[str, str | None], object]) -> None
     """Run in a child process: its namespaces, and all that was made in them, end with it."""
     libc = ctypes.CDLL(None, use_errno=True)
 
-    def attempt(name, action):
+    def attempt(name, action):  # type: (str, t.Callable[[], None]) -> None
         try:
             action()
             report(name, None)
         except (OSError, RefusedError) as error:
             report(name, str(error))
 
-    def mount_namespace():
+    def mount_namespace():  # type: () -> None
         checked(libc.unshare(CLONE_NEWNS), "unshare")
         mount(libc, b"none", b"/", None, MS_REC | MS_PRIVATE, None)
         attempt("overlay", lambda: try_overlay(libc))
 
-    def network_namespace():
+    def network_namespace():  # type: () -> None
         checked(libc.unshare(CLONE_NEWNET), "unshare")
         attempt("veth", lambda: try_link("veth"))
         attempt("bridge", lambda: try_link("bridge"))
@@ -422,13 +428,13 @@ def trials(report):
         )
         attempt("nftables", try_nftables)
         for name in sorted(NFT_EXPRESSIONS):
-            attempt("nftables_" + name, lambda name=name: try_nftables(name))
+            attempt("nftables_" + name, functools.partial(try_nftables, name))
 
     attempt("netns", network_namespace)
     attempt("mountns", mount_namespace)
 
 
-def features():
+def features():  # type: () -> dict[str, str | None]
     """{feature: null when it works, else why not}; what could not even be tried is not in it."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -459,7 +465,7 @@ def features():
 # --- all of it ------------------------------------------------------------------------------------------------
 
 
-def main():
+def main():  # type: () -> None
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", help="the directory that will hold the cluster")
     parser.add_argument("--cache", help="the directory for downloads and build results")
@@ -471,7 +477,7 @@ def main():
 
     problems = {}
 
-    def gather(name, function, *values):
+    def gather(name, function, *values):  # type: (str, t.Callable[..., t.Any], *t.Any) -> t.Any
         try:
             return function(*values)
         except Exception as error:  # noqa: BLE001  one fact that cannot be had must not hide the others

@@ -48,11 +48,22 @@ class Driver:
         self.progress = folder / "progress"
 
     def command(self, verb: str) -> list[str]:
-        options = ["--name", "x", "--source", str(self.source), "--cache", str(self.cache), "--progress", str(self.progress)]
+        options = [
+            "--name",
+            "x",
+            "--source",
+            str(self.source),
+            "--cache",
+            str(self.cache),
+            "--progress",
+            str(self.progress),
+        ]
         return [sys.executable, gobuild.__file__, verb, *options]
 
     def run(self, verb: str = "build", **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.command(verb), env={**self.environment, **environment}, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            self.command(verb), env={**self.environment, **environment}, capture_output=True, text=True, check=False
+        )
 
     def result(self, verb: str = "build", **environment: str) -> dict[str, object]:
         done = self.run(verb, **environment)
@@ -97,17 +108,23 @@ def test_a_changed_source_or_go_is_another_content_but_a_changed_test_is_not(dri
 
 def test_two_at_once_build_once(driver: Driver) -> None:
     runs = [
-        subprocess.Popen(driver.command("build"), env=driver.environment, stdout=subprocess.PIPE, text=True) for _ in range(4)
+        subprocess.Popen(
+            driver.command("build"), env=driver.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _run in range(4)
     ]
-    answers = [json.loads(run.communicate()[0]) for run in runs]
-    assert [run.returncode for run in runs] == [0, 0, 0, 0]
+    said = [run.communicate() for run in runs]
+    assert [run.returncode for run in runs] == [0, 0, 0, 0], said
+    answers = [json.loads(output) for output, _errors in said]
     assert sorted(answer["built"] for answer in answers) == [False, False, False, True]
     assert driver.builds() == 1
 
 
 def test_what_a_killed_build_left_is_neither_taken_nor_kept(driver: Driver, tmp_path: Path) -> None:
     marker = tmp_path / "started"
-    killed = subprocess.Popen(driver.command("build"), env={**driver.environment, "FAKE_WAIT": str(marker)}, start_new_session=True)
+    killed = subprocess.Popen(
+        driver.command("build"), env={**driver.environment, "FAKE_WAIT": str(marker)}, start_new_session=True
+    )
     deadline = time.monotonic() + 30
     while not marker.exists():
         assert time.monotonic() < deadline

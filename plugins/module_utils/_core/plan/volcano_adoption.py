@@ -67,7 +67,7 @@ def _words(container: Object) -> list[str]:
 def _part(deployment: Object) -> str | None:
     """Which part of Volcano a workload runs: by the program or the image's name, whoever packaged it."""
     for container in _containers(deployment):
-        image = str(container.get("image", "")).split("@")[0].rsplit("/", 1)[-1].split(":")[0]
+        image = str(container.get("image", "")).partition("@")[0].rpartition("/")[2].partition(":")[0]
         programs = {word.rsplit("/", 1)[-1] for word in _words(container)} | {image}
         for part, names in PROGRAMS.items():
             if programs & set(names):

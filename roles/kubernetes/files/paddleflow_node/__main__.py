@@ -70,7 +70,9 @@ def down(config: Config, host: Host) -> None:
     stop(config, host)
     if config.data_dir.exists() and host.change(f"no folder {config.data_dir}"):
         if mounts.below(mounts.parse(mounts.MOUNTINFO.read_text()), [config.data_dir]):
-            raise NodeError(f"Something is still mounted below {config.data_dir}: unmount it, then run again. Nothing was removed.")
+            raise NodeError(
+                f"Something is still mounted below {config.data_dir}: unmount it, then run again. Nothing was removed."
+            )
         # Renamed first: a removal that is killed must not leave a cluster with half of its data.
         config.data_dir.rename(trash(config))
     if trash(config).exists() and not host.check:
@@ -88,7 +90,9 @@ def load(argument: str) -> Config:
     config = Config.load(sys.stdin.read() if argument == "-" else Path(argument).read_text())
     for folder in (config.data_dir, config.run_dir):
         if not folder.is_absolute() or len(folder.parts) < 3 or ".." in folder.parts:
-            raise NodeError(f"{folder} cannot be a cluster's folder: name an absolute path of at least two parts, such as /var/lib/paddleflow.")
+            raise NodeError(
+                f"{folder} cannot be a cluster's folder: name an absolute path of at least two parts, such as /var/lib/paddleflow."
+            )
     return config
 
 

@@ -7,6 +7,7 @@ without guessing by name.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -33,7 +34,9 @@ def hierarchies(root: Path = ROOT, tracking_only: bool = False) -> list[Path]:
     if is_v2(root):
         return [root]
     folders = [path for path in root.iterdir() if path.is_dir() and not path.is_symlink()]
-    return sorted(path for path in folders if (tracking_only or path.name != "unified") and (path / "cgroup.procs").exists())
+    return sorted(
+        path for path in folders if (tracking_only or path.name != "unified") and (path / "cgroup.procs").exists()
+    )
 
 
 def up(config: Config, host: Host) -> None:
@@ -66,16 +69,17 @@ def members(trees: Iterable[Path]) -> set[int]:
     found: set[int] = set()
     for tree in trees:
         for file in tree.rglob("cgroup.procs"):
-            try:
+            # The group, or its last member, may go while we look.
+            with contextlib.suppress(OSError):
                 found.update(int(line) for line in file.read_text().split())
-            except (FileNotFoundError, OSError):
-                continue  # the group, or its last member, went while we looked
     return found - {os.getpid()}
 
 
 def trees(config: Config, below: str = "") -> list[Path]:
     folder = f"{config.instance}.slice" if config.supervisor == "systemd" else config.instance
-    return [path for path in (hierarchy / folder / below for hierarchy in hierarchies(tracking_only=True)) if path.exists()]
+    return [
+        path for path in (hierarchy / folder / below for hierarchy in hierarchies(tracking_only=True)) if path.exists()
+    ]
 
 
 def end_all(folders: list[Path], sort: signal.Signals, patience: float) -> None:
@@ -85,10 +89,8 @@ def end_all(folders: list[Path], sort: signal.Signals, patience: float) -> None:
     while True:
         left = members(folders)
         for pid in left - signalled if sort != signal.SIGKILL else left:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, sort)
-            except ProcessLookupError:
-                continue
         signalled |= left
         if not left or time.monotonic() > deadline:
             return

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 
 class NodeError(Exception):
@@ -40,7 +40,7 @@ class Service:
     argv: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     watch: list[str] = field(default_factory=list)  # files whose change means a restart
-    ready: Optional[Ready] = None
+    ready: Ready | None = None
     keeps_children: bool = False  # its children outlive a restart (containerd's shims)
 
 

@@ -16,13 +16,18 @@ from .host import Config, Host
 CONTAINER_LOGS = Path("/var/log/containers")
 DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
 SHIM_SOCKETS = Path("/run/containerd/s")
+CNI_RESULTS = Path("/var/lib/cni/results")
 
 
 def container_logs(config: Config) -> list[Path]:
     """Links into this cluster's logs."""
     if not CONTAINER_LOGS.is_dir():
         return []
-    return [path for path in CONTAINER_LOGS.iterdir() if path.is_symlink() and os.readlink(path).startswith(f"{config.data_dir}/")]
+    return [
+        path
+        for path in CONTAINER_LOGS.iterdir()
+        if path.is_symlink() and os.readlink(path).startswith(f"{config.data_dir}/")
+    ]
 
 
 def shim_sockets(config: Config) -> list[Path]:
@@ -31,6 +36,11 @@ def shim_sockets(config: Config) -> list[Path]:
     addresses = (file.read_text().strip() for file in tasks.glob("*/*/address"))
     paths = (Path(address.removeprefix("unix://")) for address in addresses if address.startswith("unix://"))
     return sorted({path for path in paths if path.exists()})
+
+
+def cni_results(config: Config) -> list[Path]:
+    """What the CNI library remembers of each pod, by the name of the network, which is the instance's."""
+    return sorted(CNI_RESULTS.glob(f"{config.instance}-*")) if CNI_RESULTS.is_dir() else []
 
 
 def device_plugin_files() -> list[Path]:
@@ -54,13 +64,21 @@ def listens(path: Path) -> bool:
 
 def empty_folders() -> Iterator[Path]:
     """Folders that only the above lived in, innermost first."""
-    for folder in (CONTAINER_LOGS, DEVICE_PLUGINS, DEVICE_PLUGINS.parent, SHIM_SOCKETS, SHIM_SOCKETS.parent):
+    for folder in (
+        CONTAINER_LOGS,
+        DEVICE_PLUGINS,
+        DEVICE_PLUGINS.parent,
+        SHIM_SOCKETS,
+        SHIM_SOCKETS.parent,
+        CNI_RESULTS,
+        CNI_RESULTS.parent,
+    ):
         if folder.is_dir() and not any(folder.iterdir()):
             yield folder
 
 
 def down(config: Config, host: Host) -> None:
-    for path in [*container_logs(config), *shim_sockets(config), *device_plugin_files()]:
+    for path in [*container_logs(config), *shim_sockets(config), *cni_results(config), *device_plugin_files()]:
         if host.change(f"no {path}"):
             path.unlink()
     for folder in empty_folders():

@@ -32,7 +32,9 @@ def parse(text: str) -> list[Mount]:
 def below(mounts: Iterable[Mount], folders: Iterable[Path]) -> list[str]:
     """Mount points at or under the folders, the last made first, as they have to be taken away."""
     roots = [str(folder) for folder in folders]
-    return [mount.path for mount in reversed(list(mounts)) if any(f"{mount.path}/".startswith(f"{root}/") for root in roots)]
+    return [
+        mount.path for mount in reversed(list(mounts)) if any(f"{mount.path}/".startswith(f"{root}/") for root in roots)
+    ]
 
 
 def kubelet_dir(config: Config) -> Path:

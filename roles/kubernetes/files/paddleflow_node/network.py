@@ -23,7 +23,7 @@ def namespace_path(config: Config) -> Path:
     return Path("/run/netns", config.instance)
 
 
-def _addresses(config: Config, *command: str) -> set[str]:
+def _addresses(*command: str) -> set[str]:
     listing = json.loads(Host.run(["ip", "-json", *command]) or "[]")
     return {f"{item['local']}/{item['prefixlen']}" for link in listing for item in link.get("addr_info", [])}
 
@@ -34,7 +34,9 @@ def up(config: Config, host: Host) -> None:
     fresh = not namespace_path(config).exists()
     if fresh:
         host.change(f"network namespace {name}", ["ip", "netns", "add", name])
-    linked = not fresh and host.succeeds([*inside, "link", "show", INSIDE]) and host.succeeds(["ip", "link", "show", name])
+    linked = (
+        not fresh and host.succeeds([*inside, "link", "show", INSIDE]) and host.succeeds(["ip", "link", "show", name])
+    )
     if not linked:
         if not fresh:  # one end without the other: left by a run that was killed
             host.succeeds(["ip", "link", "delete", name])
@@ -47,7 +49,7 @@ def up(config: Config, host: Host) -> None:
     )
     for prefix, show, device, address in ends:
         wanted = f"{address}/{net.prefix}"
-        if wanted not in _addresses(config, *show):
+        if wanted not in _addresses(*show):
             host.change(
                 f"address {wanted} on {device}",
                 [*prefix, "addr", "flush", "dev", device],

@@ -14,7 +14,16 @@ from pathlib import Path
 
 from .host import Config, Host
 
-AUTHORITIES = ("ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key", "sa.key", "sa.pub")
+AUTHORITIES = (
+    "ca.crt",
+    "ca.key",
+    "front-proxy-ca.crt",
+    "front-proxy-ca.key",
+    "etcd/ca.crt",
+    "etcd/ca.key",
+    "sa.key",
+    "sa.pub",
+)
 STAMP = "made-from"
 KUBELET_EXTENSIONS = "subjectAltName=DNS:{name},IP:{address}\nextendedKeyUsage=serverAuth\nkeyUsage=digitalSignature\nbasicConstraints=CA:FALSE\n"
 
@@ -35,7 +44,9 @@ def expiring(directory: Path, days: int) -> bool:
     All are made in the same moment, so the API server's speaks for all.
     """
     seconds = str(days * 24 * 3600)
-    return not Host.succeeds(["openssl", "x509", "-checkend", seconds, "-noout", "-in", str(directory / "apiserver.crt")])
+    return not Host.succeeds(
+        ["openssl", "x509", "-checkend", seconds, "-noout", "-in", str(directory / "apiserver.crt")]
+    )
 
 
 def reason_to_make(config: Config) -> str:
@@ -102,9 +113,7 @@ def _kubelet_serving(config: Config, new: Path) -> None:
     Host.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(key)])
     Host.run(["openssl", "req", "-new", "-key", str(key), "-subj", subject, "-out", str(request)])
     signer = ["-CA", str(new / "ca.crt"), "-CAkey", str(new / "ca.key"), "-CAcreateserial"]
-    Host.run(
-        ["openssl", "x509", "-req", "-in", str(request), *signer, "-days", "365", "-sha256"]
-        + ["-extfile", str(extensions), "-out", str(cert)]
-    )
+    usage = ["-days", "365", "-sha256", "-extfile", str(extensions)]
+    Host.run(["openssl", "x509", "-req", "-in", str(request), "-out", str(cert), *signer, *usage])
     for leftover in (request, extensions, new / "ca.srl"):
         leftover.unlink(missing_ok=True)

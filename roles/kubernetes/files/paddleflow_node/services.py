@@ -49,7 +49,7 @@ def runit_script(config: Config, service: Service) -> str:
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment(config, service).items())
     command = shlex.join(["nsenter", f"--net={namespace_path(config)}", "--", *service.argv])
     return (
-        "#!/bin/sh\nexec 2>&1\nulimit -n \"$(ulimit -H -n)\"\ncd /\n"
+        '#!/bin/sh\nexec 2>&1\nulimit -n "$(ulimit -H -n)"\ncd /\n'
         f"unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY\n{exports}exec {command}\n"
     )
 
@@ -130,9 +130,7 @@ class Runit:
 
 
 def systemd_unit(config: Config, service: Service) -> str:
-    lines = "".join(
-        f'Environment="{name}={value}"\n' for name, value in sorted(environment(config, service).items())
-    )
+    lines = "".join(f'Environment="{name}={value}"\n' for name, value in sorted(environment(config, service).items()))
     kill = "process" if service.keeps_children else "mixed"
     return f"""[Unit]
 Description={config.instance}: {service.name}
@@ -316,7 +314,9 @@ def probe(config: Config, ready: Ready) -> None:
         folder = pki.folder(config)
         context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
         context.load_cert_chain(folder / "apiserver-kubelet-client.crt", folder / "apiserver-kubelet-client.key")
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+        )
         opener.open(ready.target, timeout=5).close()
 
 

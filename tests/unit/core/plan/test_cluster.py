@@ -237,20 +237,26 @@ def test_what_is_forbidden_is_told_once() -> None:
             "connect to its network (VPN?), or look at its firewall and load",
         ),
         (
-            ("Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown"
-            " authority"),
+            (
+                "Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown"
+                " authority"
+            ),
             "its certificate is by another authority than the kubeconfig's",
             "fetch the cluster's kubeconfig again",
         ),
         (
-            ("Unable to connect to the server: tls: failed to verify certificate: x509: certificate is valid for"
-            " kubernetes, not lab"),
+            (
+                "Unable to connect to the server: tls: failed to verify certificate: x509: certificate is valid for"
+                " kubernetes, not lab"
+            ),
             "its certificate is for another name",
             "use a server address that its certificate names, or set tls-server-name",
         ),
         (
-            ("Unable to connect to the server: tls: failed to verify certificate: x509: certificate has expired or is"
-            " not yet valid: current time 2026-11-18T12:00:00Z is after 2026-01-01T00:00:00Z"),
+            (
+                "Unable to connect to the server: tls: failed to verify certificate: x509: certificate has expired or is"
+                " not yet valid: current time 2026-11-18T12:00:00Z is after 2026-01-01T00:00:00Z"
+            ),
             "its certificate is not valid at this time",
             "compare the clocks, then renew the API server's certificate",
         ),
@@ -330,6 +336,26 @@ def test_every_need_is_asked_for_by_verb_resource_and_namespace() -> None:
 
 def test_nothing_is_denied_when_all_is_allowed() -> None:
     assert denied([json.loads(_review(True, verb="get", resource="nodes"))]) == []
+
+
+def test_what_cannot_be_read_is_said_unless_it_is_a_missing_permission() -> None:
+    broken = {"rc": 1, "stdout": "", "stderr": "Error from server (InternalError): etcd is gone"}
+    forbidden = {"rc": 1, "stdout": "", "stderr": "Error from server (Forbidden): deployments.apps is forbidden"}
+    cluster, found = judged({"storage": broken, "workloads": forbidden})
+    assert cluster.default_storage_class == ""
+    assert found == [
+        f"error: The API server {SERVER} does not tell its storage classes (Error from server (InternalError): etcd is"
+        " gone), but they decide whether the platform can run: look at the server's log."
+    ]
+
+
+def test_a_clock_that_is_not_shown_is_not_judged() -> None:
+    assert judged({"version": {"stderr": ""}})[1] == []
+
+
+def test_answers_of_another_shape_are_no_permission_and_no_feature() -> None:
+    (finding,) = judged({"access": {"stdout": "<html>"}, "groups": {"stdout": "<html>"}})[1]
+    assert finding.startswith("error: The user ann cannot be asked for its permissions")
 
 
 def test_no_question_changes_anything() -> None:

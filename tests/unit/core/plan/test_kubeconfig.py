@@ -155,8 +155,12 @@ def test_the_validity_of_a_certificate_is_read_in_both_forms_of_time() -> None:
     assert validity("some text\n" + LONG + SHORT)[1] == datetime(2060, 1, 1, tzinfo=UTC)
 
 
+# An element that says to be longer than what follows.
+CUT = "-----BEGIN CERTIFICATE-----\nMH8A\n-----END CERTIFICATE-----\n"
+
+
 @pytest.mark.parametrize(
-    "pem", ["", "no certificate", SHORT[:120], SHORT.replace("MIHH", "****"), LONG.replace("M", "A")]
+    "pem", ["", "no certificate", SHORT[:120], SHORT.replace("MIHH", "****"), LONG.replace("M", "A"), CUT]
 )
 def test_what_is_no_certificate_is_refused(pem: str) -> None:
     with pytest.raises(CertificateError):
@@ -185,8 +189,10 @@ RENEW = "renew it (kubeadm certs renew, or ask who gave it to you), or name anot
             SHORT,
             datetime(2024, 12, 31, tzinfo=UTC),
             [
-                (f"error: {SUBJECT} is valid from 2025-01-01 00:00 UTC on, but it is 2024-12-31 00:00 here: set the"
-                " clock, and let chrony or systemd-timesyncd keep it.")
+                (
+                    f"error: {SUBJECT} is valid from 2025-01-01 00:00 UTC on, but it is 2024-12-31 00:00 here: set the"
+                    " clock, and let chrony or systemd-timesyncd keep it."
+                )
             ],
         ),
         ("nothing", datetime(2025, 6, 1, tzinfo=UTC), [f"error: {SUBJECT} cannot be used (it holds no PEM certificate), but one is needed: {RENEW}"]),
@@ -199,6 +205,14 @@ def test_a_client_certificate_is_judged_by_its_dates(pem: str, now: datetime, ex
     assert target is not None
     found = certificate_findings(target, config, None, now)
     assert [f"{finding.severity}: {finding.message}" for finding in found] == expected
+
+
+def test_a_client_certificate_that_is_not_even_base64_is_refused() -> None:
+    config = {**CONFIG, "users": [{"name": "ann", "user": {"client-certificate-data": "***"}}]}
+    target, _found = read_kubeconfig(PATH, config)
+    assert target is not None
+    (finding,) = certificate_findings(target, config, None, datetime(2025, 6, 1, tzinfo=UTC))
+    assert finding.message == f"{SUBJECT} cannot be used (it holds no PEM certificate), but one is needed: {RENEW}"
 
 
 def test_a_client_certificate_in_a_file_is_found_beside_the_kubeconfig() -> None:

@@ -115,28 +115,49 @@ def in_own_namespaces(script: str) -> bool:
 )
 def test_removal_takes_what_is_own_and_leaves_the_rest(tmp_path: Path) -> None:
     """In a network and mount namespace of its own: interface, route, rules, mounts, a shim with a child, folders."""
-    data, config, run, kept = (tmp_path / name for name in ("data", "etc", "run", "kept"))
-    for folder in (data / "agent", config, run, kept):
+    data, config, run, kept, disk, pods, links = (
+        tmp_path / name for name in ("data", "etc", "run", "kept", "disk", "log/pods", "log/containers")
+    )
+    for folder in (
+        data / "agent",
+        config,
+        run / "pods" / "uid-1",
+        kept,
+        disk / "sub",
+        pods / "ns_own_uid-1" / "c",
+        pods / "ns_other_uid-2",
+        links,
+    ):
         folder.mkdir(parents=True)
+    (links / "own.log").symlink_to(pods / "ns_own_uid-1" / "c" / "0.log")
+    (links / "other.log").symlink_to(pods / "ns_other_uid-2" / "c" / "0.log")
+    (tmp_path / "k3s" / "rancher" / "k3s").mkdir(parents=True)
+    kubeconfig = tmp_path / "k3s" / "rancher" / "k3s" / "k3s.yaml"
+    kubeconfig.symlink_to(config / "k3s.yaml")
     (kept / "file").write_text("not K3s'\n")
     shim = tmp_path / "containerd-shim-stand-in"
     shim.symlink_to(sys.executable)
     address = f"{run}/containerd/containerd.sock"
     plan = {
+        "keep_data": False,
         "data_dir": str(data),
         "config_dir": str(config),
         "address": address,
-        "fixed_dirs": [str(run), str(kept)],
+        "fixed_dirs": [str(run), str(kept), str(disk)],
+        "log_dirs": [str(pods), str(links)],
+        "links": {str(kubeconfig): f"{config}/k3s.yaml"},
         "cluster_cidr": "10.42.0.0/16",
-        "files": [str(tmp_path / "k3s")],
+        "files": [str(tmp_path / "bin")],
         "record": {
             "dirs_before": [str(kept)],
+            "dirs_kept": [str(kept), str(disk), str(pods.parent)],
+            "mounts_before": [str(disk)],
             "interfaces_before": ["flannel.1"],
             "rules_before": False,
             "kubepods_before": True,
         },
     }
-    (tmp_path / "k3s").touch()
+    (tmp_path / "bin").touch()
     (tmp_path / "plan").write_text(json.dumps(plan))
     child = "import subprocess,sys,time; subprocess.Popen([sys.executable,'-c','import time; time.sleep(300)']); time.sleep(300)"
     script = f"""
@@ -148,6 +169,7 @@ def test_removal_takes_what_is_own_and_leaves_the_rest(tmp_path: Path) -> None:
     iptables -t nat -N KUBE-SERVICES; iptables -t nat -A PREROUTING -j KUBE-SERVICES
     iptables -t nat -N MINE; iptables -t nat -A PREROUTING -j MINE
     mount -t tmpfs tmpfs {data}/agent
+    mount -t tmpfs tmpfs {disk}; mkdir {disk}/sub
     {shim} -c "{child}" -address {address} >/dev/null 2>&1 &
     {shim} -c "{child}" -address /run/other.sock >/dev/null 2>&1 &
     other=$!
@@ -156,6 +178,8 @@ def test_removal_takes_what_is_own_and_leaves_the_rest(tmp_path: Path) -> None:
     {sys.executable} {HELPER} remove "$(cat {tmp_path}/plan)" >{tmp_path}/removed
     {sys.executable} {HELPER} list "$(cat {tmp_path}/plan)" >{tmp_path}/left
     kill -0 $other
+    mountpoint -q {disk} && echo yes >{tmp_path}/mounted
+    ls {disk} >{tmp_path}/disk-holds
     ip -br link >{tmp_path}/links; ip route >{tmp_path}/routes; iptables-save -t nat >{tmp_path}/rules
     """
     done = subprocess.run(
@@ -166,10 +190,10 @@ def test_removal_takes_what_is_own_and_leaves_the_rest(tmp_path: Path) -> None:
     assert len(removed["processes"]) in (1, 2)  # the child may not have been started yet
     assert removed["mounts"] == [f"{data}/agent"]
     assert not any(json.loads((tmp_path / "left").read_text()).values())
-    links = (tmp_path / "links").read_text()
-    assert "cni0" not in links
-    assert "flannel.1" in links, "it was there before K3s"
-    assert "other0" in links
+    interfaces = (tmp_path / "links").read_text()
+    assert "cni0" not in interfaces
+    assert "flannel.1" in interfaces, "it was there before K3s"
+    assert "other0" in interfaces
     assert "10.42" not in (tmp_path / "routes").read_text()
     rules = (tmp_path / "rules").read_text()
     assert "KUBE-" not in rules
@@ -177,5 +201,11 @@ def test_removal_takes_what_is_own_and_leaves_the_rest(tmp_path: Path) -> None:
     assert not data.exists()
     assert not config.exists()
     assert not run.exists()
-    assert not (tmp_path / "k3s").exists()
+    assert not (tmp_path / "bin").exists()
+    assert not (tmp_path / "k3s").exists(), "the link to the kubeconfig and its folders"
+    assert [path.name for path in pods.iterdir()] == ["ns_other_uid-2"]
+    assert [path.name for path in links.iterdir()] == ["other.log"]
+    assert (tmp_path / "mounted").read_text() == "yes\n", "a disk that was mounted before K3s stays mounted"
+    assert disk.is_dir()
+    assert "sub" not in (tmp_path / "disk-holds").read_text()
     assert (kept / "file").read_text() == "not K3s'\n"

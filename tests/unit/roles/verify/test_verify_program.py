@@ -8,6 +8,7 @@ import stat
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from paddleflow_verify import checks, demo, objects, sizes
@@ -220,7 +221,7 @@ def test_only_what_passes_by_itself_is_tried_again() -> None:
 
     assert again(action, 5, lambda reason: "parent" in reason) == "done"
     with pytest.raises(CheckError, match="never"):
-        again(lambda: (_ for _ in ()).throw(CheckError("never")), 5, lambda _reason: False)
+        again(mock.Mock(side_effect=CheckError("never")), 5, lambda _reason: False)
 
 
 # --- checks ---
