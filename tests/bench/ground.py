@@ -44,6 +44,7 @@ def seconds_to_ready() -> tuple[float, float]:
     first = (DATA / "log/etcd/current").read_text().split(" ", 1)[0]
     started = datetime.strptime(first[:25] + "+0000", "%Y-%m-%d_%H:%M:%S.%f%z").timestamp()
     kubectl = [str(DATA / "bin/kubectl"), f"--kubeconfig={DATA}/pki/admin.conf", "get", "--output=json"]
+
     def get(*what: str) -> Any:
         return json.loads(subprocess.run([*kubectl, *what], check=True, capture_output=True, text=True).stdout)
 
@@ -73,7 +74,9 @@ def main() -> int:
     parser.add_argument("--cold", action="store_true", help="begin with an empty cache")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="paddleflow-bench-") as empty:
-        cache = empty if arguments.cold else str(plays.environment().get("PADDLEFLOW_CACHE_DIR", "/var/cache/paddleflow"))
+        cache = (
+            empty if arguments.cold else str(plays.environment().get("PADDLEFLOW_CACHE_DIR", "/var/cache/paddleflow"))
+        )
         try:
             timed("paddleflow.core.reset", cache)
             first, _play = timed("paddleflow.core.quickstart", cache)
@@ -84,19 +87,49 @@ def main() -> int:
             again, _play = timed("paddleflow.core.install", cache)
         finally:
             timed("paddleflow.core.reset", cache)
-    metrics = {
-        "second quickstart, seconds": {"ours": second, "peer": first, "ratio": first / second, "goal": 10, "met": first / second > 10},
-        "second quickstart, changed tasks": {"ours": play.recap["changed"], "goal": 0, "met": play.recap["changed"] == 0},
-        "install after down, seconds": {"ours": again, "peer": first, "ratio": first / again, "goal": 10, "met": first / again >= 10},
-        "API server ready, seconds": {"ours": api, "peer": API_READY, "ratio": api / API_READY, "goal": 1.5, "met": api / API_READY <= 1.5},
-        "node ready after it, seconds": {"ours": node, "peer": NODE_READY, "ratio": node / NODE_READY, "goal": 1.5, "met": node / NODE_READY <= 1.5},
+    metrics: dict[str, dict[str, Any]] = {
+        "second quickstart, seconds": {
+            "ours": second,
+            "peer": first,
+            "ratio": first / second,
+            "goal": 10,
+            "met": first / second > 10,
+        },
+        "second quickstart, changed tasks": {
+            "ours": play.recap["changed"],
+            "goal": 0,
+            "met": play.recap["changed"] == 0,
+        },
+        "install after down, seconds": {
+            "ours": again,
+            "peer": first,
+            "ratio": first / again,
+            "goal": 10,
+            "met": first / again >= 10,
+        },
+        "API server ready, seconds": {
+            "ours": api,
+            "peer": API_READY,
+            "ratio": api / API_READY,
+            "goal": 1.5,
+            "met": api / API_READY <= 1.5,
+        },
+        "node ready after it, seconds": {
+            "ours": node,
+            "peer": NODE_READY,
+            "ratio": node / NODE_READY,
+            "goal": 1.5,
+            "met": node / NODE_READY <= 1.5,
+        },
         "memory of the idle platform, MB": {"ours": memory},
     }
     output = ROOT / "build/bench/ground.json"
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps({"cold": arguments.cold, "metrics": metrics}, indent=1) + "\n")
     for name, values in metrics.items():
-        shown = "  ".join(f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}" for key, value in values.items())
+        shown = "  ".join(
+            f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}" for key, value in values.items()
+        )
         print(f"{name:<36} {shown}")
     return 0
 

@@ -299,7 +299,7 @@ def leftovers(plan: dict[str, Any]) -> dict[str, list[Any]]:
     pids = own_processes(plan)
     dirs = [plan["data_dir"], *removable_dirs(plan), plan["config_dir"]]
     before = record.get("mounts_before", [])
-    running = {
+    running: dict[str, list[Any]] = {
         "processes": pids,
         "namespaces": own_namespaces(plan, pids),
         "mounts": [point for point in mount_points(read("/proc/self/mountinfo"), dirs) if point not in before],

@@ -17,14 +17,14 @@ RESTRICTED = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 
-# Meets its peers: each worker listens, and tries every other one by name until it answers. Only workers that run at the
-# same time can print the last line.
+# Meets its peers: each worker listens, tries every other one by name until it answers, and stays until every other one has
+# come by, for a name may be known here long before it is there. Only workers that run at the same time print the last line.
 MEETING = """\
 import os, socket, time
 job, me, n = os.environ["JOB"], int(os.environ["VC_TASK_INDEX"]), int(os.environ["WORKERS"])
 server = socket.create_server(("", 29500))
 began, missing = time.monotonic(), {i for i in range(n) if i != me}
-while missing and time.monotonic() - began < 60:
+while missing and time.monotonic() - began < 90:
     for i in sorted(missing):
         try:
             socket.create_connection((f"{job}-worker-{i}.{job}", 29500), timeout=1).close()
@@ -33,6 +33,9 @@ while missing and time.monotonic() - began < 60:
             time.sleep(0.1)
 if missing:
     raise SystemExit(f"worker {me} of {n} never met {sorted(missing)}")
+server.settimeout(90)
+for _ in range(n - 1):
+    server.accept()[0].close()
 print(f"worker {me} of {n}: all {n} workers run together", flush=True)
 time.sleep(float(os.environ["SECONDS"]))
 """

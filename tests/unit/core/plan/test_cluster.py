@@ -343,10 +343,11 @@ def test_what_cannot_be_read_is_said_unless_it_is_a_missing_permission() -> None
     forbidden = {"rc": 1, "stdout": "", "stderr": "Error from server (Forbidden): deployments.apps is forbidden"}
     cluster, found = judged({"storage": broken, "workloads": forbidden})
     assert cluster.default_storage_class == ""
-    assert found == [
+    (finding,) = found
+    assert finding == (
         f"error: The API server {SERVER} does not tell its storage classes (Error from server (InternalError): etcd is"
         " gone), but they decide whether the platform can run: look at the server's log."
-    ]
+    )
 
 
 def test_a_clock_that_is_not_shown_is_not_judged() -> None:
