@@ -212,7 +212,7 @@ def mmdebstrap(job: Job, step: int, title: str, packages: Sequence[str], hooks: 
     command = [
         "mmdebstrap", "--mode=unshare", "--variant=essential", f"--include={','.join(packages)}", *keyring,
         "--hook-dir=/usr/share/mmdebstrap/hooks/maybe-merged-usr", "--dpkgopt=force-unsafe-io",
-        "--skip=cleanup/apt,cleanup/mmdebstrap",  # the hooks remove more than that
+        f"--skip={','.join(imageplan.SKIPPED)}",
         *(f"--dpkgopt={line}" for line in imageplan.EXCLUDED), *(f"--customize-hook={hook}" for hook in hooks),
         settings.suite, str(target), *sources,
     ]  # fmt: skip

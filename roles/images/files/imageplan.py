@@ -44,6 +44,8 @@ CLEANED = (
     f"{PYTHON_PACKAGES}/kubernetes/aio",  # a second client, of 39 MB, that only its own users import
     f"{PYTHON_PACKAGES}/*/*.c",
 )  # fmt: skip
+# What mmdebstrap would do at the end: less than CLEANED, and device files, which only root can make and no image needs.
+SKIPPED = ("cleanup/apt", "cleanup/mmdebstrap", "output/dev")
 # Measured in docs/design/images.md: byte code halves the start of a process. These packages are imported too rarely.
 NOT_COMPILED = r"/(kubernetes|openshift)/"
 
@@ -123,6 +125,7 @@ def base_key(architecture: str, suite: str, packages: Iterable[str], revision: s
         "purged": PURGED,
         "excluded": EXCLUDED,
         "cleaned": CLEANED,
+        "skipped": SKIPPED,
         "not compiled": NOT_COMPILED,
         "user": USER,
         "packages": sorted(packages),
