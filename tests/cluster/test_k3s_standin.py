@@ -36,6 +36,7 @@ from tests.support.k3s_standin import (
 )
 
 pytestmark = [
+    pytest.mark.extended,  # dozens of plays, half an hour on two cores
     pytest.mark.skipif(os.geteuid() != 0, reason="the role acts as root"),
     pytest.mark.skipif(not RUNIT, reason="runit is not installed"),
 ]

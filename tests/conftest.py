@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what is marked `extended` to `make test-extended`."""
+    if os.environ.get("PADDLEFLOW_EXTENDED"):
+        return
+    heavy = [item for item in items if item.get_closest_marker("extended")]
+    if heavy:
+        config.hook.pytest_deselected(items=heavy)
+        items[:] = [item for item in items if item not in heavy]
