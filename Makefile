@@ -88,7 +88,7 @@ cluster: env installed ## Run the tests against a real node, started by the prod
 
 .PHONY: molecule
 molecule: env installed ## Converge the quickstart twice and verify it
-	@$(dev)/molecule test -s default
+	@$(dev)/molecule test -s default || { code=$$?; $(dev)/molecule cleanup -s default; exit $$code; }
 
 .PHONY: bench
 bench: bench-ground ## Run every benchmark
