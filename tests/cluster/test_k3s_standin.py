@@ -198,7 +198,7 @@ def test_stopped_runs_nothing_and_keeps_the_data(single: Site) -> None:
 
 def test_absent_leaves_nothing(single: Site) -> None:
     result = single.run("site.yml", "--check", k3s_state="absent")
-    assert "would remove" in result.text
+    assert "would stop k3s and remove" in result.text
     assert single.processes() != []
     single.run(k3s_state="absent")
     assert single.processes() == []
