@@ -18,6 +18,7 @@ from typing import Any
 
 from tests.support import plays
 from tests.support.binaries import ROOT
+from tests.support.binaries import cache as usual_cache
 
 INSTANCE = "pfbench"
 DATA = Path("/var/lib", INSTANCE)
@@ -57,9 +58,7 @@ def seconds_to_ready() -> tuple[float, float]:
 def idle_megabytes() -> float:
     """Resident memory of every process of the cluster, shared pages counted once (PSS)."""
     total = 0
-    for tasks in Path("/sys/fs/cgroup").glob(f"*/{INSTANCE}/**/cgroup.procs"):
-        if "/memory/" not in str(tasks):
-            continue
+    for tasks in Path("/sys/fs/cgroup/memory", INSTANCE).rglob("cgroup.procs"):
         for pid in tasks.read_text().split():
             try:
                 rollup = Path("/proc", pid, "smaps_rollup").read_text()
@@ -74,9 +73,7 @@ def main() -> int:
     parser.add_argument("--cold", action="store_true", help="begin with an empty cache")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="paddleflow-bench-") as empty:
-        cache = (
-            empty if arguments.cold else str(plays.environment().get("PADDLEFLOW_CACHE_DIR", "/var/cache/paddleflow"))
-        )
+        cache = empty if arguments.cold else str(usual_cache())
         try:
             timed("paddleflow.core.reset", cache)
             first, _play = timed("paddleflow.core.quickstart", cache)

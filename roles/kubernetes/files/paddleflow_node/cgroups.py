@@ -75,11 +75,9 @@ def members(trees: Iterable[Path]) -> set[int]:
     return found - {os.getpid()}
 
 
-def trees(config: Config, below: str = "") -> list[Path]:
+def trees(config: Config) -> list[Path]:
     folder = f"{config.instance}.slice" if config.supervisor == "systemd" else config.instance
-    return [
-        path for path in (hierarchy / folder / below for hierarchy in hierarchies(tracking_only=True)) if path.exists()
-    ]
+    return [path for path in (hierarchy / folder for hierarchy in hierarchies(tracking_only=True)) if path.exists()]
 
 
 def end_all(folders: list[Path], sort: signal.Signals, patience: float) -> None:
