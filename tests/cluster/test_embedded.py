@@ -116,7 +116,6 @@ def test_a_service_answers_from_the_machine(platform: Platform) -> None:
             return
 
 
-@pytest.mark.extended  # joins every run after its first green one
 def test_a_changed_setting_restarts_what_reads_it_and_nothing_else(platform: Platform) -> None:
     before = {name: row["pid"] for name, row in platform.services().items()}
     variables = {**VARIABLES, "kubernetes_max_pods": 100}

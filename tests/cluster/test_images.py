@@ -14,7 +14,6 @@ import pytest
 from tests.cluster.conftest import Platform
 from tests.support.binaries import ROOT
 
-pytestmark = pytest.mark.extended  # joins every run after its first green one
 
 # What each extra is for, by the names that the code imports.
 EXTRAS = {

@@ -41,6 +41,8 @@ pytestmark = [
     pytest.mark.skipif(not RUNIT, reason="runit is not installed"),
 ]
 
+UPGRADE = "paddleflow.core.upgrade_nodes"
+
 # ---- one server alone: tokens made, idempotence, change, removal ----------------------------------------------------
 
 
@@ -126,7 +128,7 @@ def test_another_token_for_a_cluster_that_exists_is_refused(single: Site) -> Non
 
 
 BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
-    "upgrade": ({"artifacts_k3s_version": NEW}, "playbooks/upgrade.yml"),
+    "upgrade": ({"artifacts_k3s_version": NEW}, "paddleflow.core.upgrade"),
     "downgrade": ({"artifacts_k3s_version": "v1.33.9+k3s1"}, "is older, and K3s' data cannot go back"),
     "version": ({"artifacts_k3s_version": "1.34"}, "must be a release such as"),
     "token": ({"k3s_config": {"token": "x"}}, "Tokens belong into k3s_token"),
@@ -333,7 +335,7 @@ def test_change_on_one_host_restarts_that_host_only(ha: Site) -> None:
 def test_upgrade_stops_at_a_node_that_cannot_be_drained(ha: Site) -> None:
     before = len(ha.calls())
     (ha.shared / "pdb-s2").touch()
-    result = ha.run("upgrade.yml", fails=True, artifacts_k3s_version=NEW, k3s_binary_file=str(ha.binary(NEW)))
+    result = ha.run(UPGRADE, fails=True, artifacts_k3s_version=NEW, k3s_binary_file=str(ha.binary(NEW)))
     assert "PodDisruptionBudget" in result.text
     versions = {name: node["version"] for name, node in ha.nodes().items()}
     assert versions == {"s1": NEW, "s2": OLD, "s3": OLD, "a1": OLD, "a2": OLD}
@@ -344,7 +346,7 @@ def test_upgrade_stops_at_a_node_that_cannot_be_drained(ha: Site) -> None:
 def test_agent_is_not_upgraded_before_the_servers(ha: Site) -> None:
     arguments = ("--limit", "a1")
     result = ha.run(
-        "upgrade.yml", *arguments, fails=True, artifacts_k3s_version=NEW, k3s_binary_file=str(ha.binary(NEW))
+        UPGRADE, *arguments, fails=True, artifacts_k3s_version=NEW, k3s_binary_file=str(ha.binary(NEW))
     )
     assert "upgrade the servers first" in " ".join(result.text.split())
 
@@ -362,7 +364,7 @@ def test_upgrade_that_was_killed_is_finished_by_the_next(ha: Site) -> None:
         str(ha.inventory),
         "-e",
         f"@{vars_file}",
-        "upgrade.yml",
+        UPGRADE,
     ]
     before = len(ha.calls())
     with subprocess.Popen(
@@ -381,7 +383,7 @@ def test_upgrade_that_was_killed_is_finished_by_the_next(ha: Site) -> None:
     hang.unlink()
 
     before = len(ha.calls())
-    ha.run("upgrade.yml", artifacts_k3s_version=NEW, k3s_binary_file=str(ha.binary(NEW)))
+    ha.run(UPGRADE, artifacts_k3s_version=NEW, k3s_binary_file=str(ha.binary(NEW)))
     assert {node["version"] for node in ha.nodes().values()} == {NEW}
     assert not any(node["unschedulable"] or node["annotations"] for node in ha.nodes().values())
     events = ha.events(before)
@@ -398,10 +400,10 @@ def test_service_left_down_between_swap_and_start_is_resumed(ha: Site) -> None:
     state = json.loads((ha.shared / "cluster").read_text())
     state["nodes"]["s1"].update(unschedulable=True, annotations={"paddleflow.org/cordoned-by": "upgrade"})
     (ha.shared / "cluster").write_text(json.dumps(state))
-    ha.run("upgrade.yml", artifacts_k3s_version=version, k3s_binary_file=str(binary))
+    ha.run(UPGRADE, artifacts_k3s_version=version, k3s_binary_file=str(binary))
     assert {node["version"] for node in ha.nodes().values()} == {version}
     assert not any(node["unschedulable"] or node["annotations"] for node in ha.nodes().values())
-    changed = ha.run("upgrade.yml", artifacts_k3s_version=version, k3s_binary_file=str(binary)).changed()
+    changed = ha.run(UPGRADE, artifacts_k3s_version=version, k3s_binary_file=str(binary)).changed()
     assert set(changed.values()) == {0}
 
 
@@ -411,10 +413,10 @@ def test_foreign_cordon_is_kept(ha: Site) -> None:
     (ha.shared / "cluster").write_text(json.dumps(state))
     version = "v1.35.1+k3s1"
     settings: dict[str, Any] = {"artifacts_k3s_version": version, "k3s_binary_file": str(ha.binary(version))}
-    check = ha.run("upgrade.yml", "--check", **settings).text
+    check = ha.run(UPGRADE, "--check", **settings).text
     assert "would drain, upgrade s1 from v1.35.0+k3s1 to v1.35.1+k3s1" in check
     assert ha.nodes()["s1"]["version"] == NEXT_MINOR
-    ha.run("upgrade.yml", **settings)
+    ha.run(UPGRADE, **settings)
     assert [name for name, node in ha.nodes().items() if node["unschedulable"]] == ["a2"]
 
 
@@ -424,7 +426,7 @@ def test_foreign_cordon_is_kept(ha: Site) -> None:
 )
 def test_skipped_minor_and_downgrade_are_refused(ha: Site, version: str, message: str) -> None:
     before = len(ha.calls())
-    result = ha.run("upgrade.yml", fails=True, artifacts_k3s_version=version, k3s_binary_file=str(ha.binary(version)))
+    result = ha.run(UPGRADE, fails=True, artifacts_k3s_version=version, k3s_binary_file=str(ha.binary(version)))
     assert message in " ".join(result.text.split())
     assert ha.events(before) == []
 
@@ -434,7 +436,7 @@ def test_upgrade_waits_for_the_other_servers(ha: Site) -> None:
     state["nodes"]["s3"]["ready"] = False
     (ha.shared / "cluster").write_text(json.dumps(state))
     version = "v1.35.2+k3s1"
-    result = ha.run("upgrade.yml", fails=True, artifacts_k3s_version=version, k3s_binary_file=str(ha.binary(version)))
+    result = ha.run(UPGRADE, fails=True, artifacts_k3s_version=version, k3s_binary_file=str(ha.binary(version)))
     assert "s3 is not Ready" in result.text
     state["nodes"]["s3"]["ready"] = True
     (ha.shared / "cluster").write_text(json.dumps(state))

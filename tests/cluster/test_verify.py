@@ -9,7 +9,6 @@ from tests.cluster.conftest import LOGS, VARIABLES, Platform
 from tests.support import plays
 
 
-@pytest.mark.extended  # joins every run after its first green one
 def test_verify_finds_that_everything_holds(platform: Platform) -> None:
     play = plays.run("paddleflow.core.verify", VARIABLES, log=LOGS / "cluster-verify.log").ok()
     assert play.recap["failed"] == 0

@@ -224,18 +224,6 @@ class Site:
               roles: [paddleflow.core.k3s]
             """)
         )
-        (base / "upgrade.yml").write_text(
-            textwrap.dedent("""\
-            - hosts: servers
-              gather_facts: false
-              serial: 1
-              tasks: [{ansible.builtin.include_role: {name: paddleflow.core.k3s, tasks_from: upgrade}}]
-            - hosts: agents
-              gather_facts: false
-              serial: 1
-              tasks: [{ansible.builtin.include_role: {name: paddleflow.core.k3s, tasks_from: upgrade}}]
-            """)
-        )
 
     def write_inventory(self, servers: list[str], agents: list[str]) -> None:
         def host(name: str) -> dict[str, Any]:
