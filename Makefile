@@ -83,18 +83,18 @@ api: env installed ## Run the tests against a real kube-apiserver with etcd
 	@$(dev)/pytest $(or $(TESTS),tests/api)
 
 .PHONY: cluster
-cluster: env installed ## Run the tests against a real node, started by the product's own playbook
+cluster: env deps installed ## Run the tests against a real node, started by the product's own playbook
 	@$(dev)/pytest $(or $(TESTS),tests/cluster)
 
 .PHONY: molecule
-molecule: env installed ## Converge the quickstart twice and verify it
+molecule: env deps installed ## Converge the quickstart twice and verify it
 	@$(dev)/molecule test -s default || { code=$$?; $(dev)/molecule cleanup -s default; exit $$code; }
 
 .PHONY: bench
 bench: bench-ground ## Run every benchmark
 
 .PHONY: bench-ground
-bench-ground: env installed ## Measure how fast a cluster comes up, and what it costs when idle
+bench-ground: env deps installed ## Measure how fast a cluster comes up, and what it costs when idle
 	@$(dev)/python -m tests.bench.ground
 
 # --- what is derived ----------------------------------------------------------------------------

@@ -22,14 +22,7 @@ from tests.support.binaries import cache as usual_cache
 
 INSTANCE = "pfbench"
 DATA = Path("/var/lib", INSTANCE)
-VARIABLES: dict[str, object] = {
-    "cluster_provider": "embedded",
-    "kubernetes_instance": INSTANCE,
-    "kubernetes_host_address": "10.198.0.1",
-    "kubernetes_node_address": "10.198.0.2",
-    "kubernetes_pod_cidr": "10.199.0.0/16",
-    "kubernetes_service_cidr": "10.200.0.0/16",
-}
+VARIABLES = plays.embedded(INSTANCE, 198)
 # What the recipe took on the machine where it was first tried, in seconds; the goal is one and a half times that.
 API_READY, NODE_READY = 6.5, 11.0
 

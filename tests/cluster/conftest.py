@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One embedded cluster for the whole run, made by the product's own playbook from the installed collection.
 
-It is made under difficulties: the first quickstart is killed at a random moment, the second has to complete, the third
-has to find nothing to do. When the run ends, it is taken away, and the host has to be as it was.
+It is made under difficulties: one quickstart only says what it would do, the next is killed at a random moment, the
+third has to complete, the fourth has to find nothing to do. When the run ends, it is taken away, and the host has to be as it was.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,31 +18,22 @@ from typing import Any
 
 import pytest
 
-from tests.support import host_state, plays
+from tests.support import checklogs, host_state, plays
 from tests.support.binaries import ROOT, built
-from tests.support.host_state import HostState
 from tests.support.plays import Play
 
 INSTANCE = "pfcluster"
 LOGS = ROOT / "build/log"
-VARIABLES: dict[str, object] = {
-    "cluster_provider": "embedded",
-    "kubernetes_instance": INSTANCE,
-    "kubernetes_host_address": "10.204.0.1",
-    "kubernetes_node_address": "10.204.0.2",
-    "kubernetes_pod_cidr": "10.205.0.0/16",
-    "kubernetes_service_cidr": "10.206.0.0/16",
-}
+VARIABLES = plays.embedded(INSTANCE, 204)
 
 
 @dataclass(frozen=True)
 class Platform:
     data: Path
-    before: HostState
-    killed_after: float
+    bare: Play  # --check before anything was there
+    left_by_check: dict[str, list[str]]
     first: Play
     second: Play
-    seconds: tuple[float, float]  # of the run that completed, and of the run that found nothing to do
 
     @property
     def node_json(self) -> Path:
@@ -75,20 +64,6 @@ def reset() -> Play:
     return plays.run("paddleflow.core.reset", VARIABLES, log=LOGS / "cluster-reset.log")
 
 
-def quickstart_killed_after(seconds: float) -> None:
-    """SIGKILL to the whole session of the play, as a lost terminal or an impatient person would."""
-    with (LOGS / "cluster-killed.log").open("wb") as log:
-        process = subprocess.Popen(
-            plays.command("paddleflow.core.quickstart", VARIABLES), env=plays.environment(), cwd=ROOT,
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
 @pytest.fixture(scope="session")
 def platform() -> Iterator[Platform]:
     LOGS.mkdir(parents=True, exist_ok=True)
@@ -96,16 +71,17 @@ def platform() -> Iterator[Platform]:
     before = host_state.look(f"/var/lib/{INSTANCE}")
     built("kube")  # what is killed below is the installation, not a compiler that would have to begin again
     built("volcano")
+    bare = plays.run("paddleflow.core.quickstart", VARIABLES, "--check", "--diff", log=LOGS / "cluster-bare.log").ok()
+    left_by_check = host_state.look(f"/var/lib/{INSTANCE}").left_by(before)
     moment = random.SystemRandom().uniform(5, 90)
     print(f"the first quickstart is killed after {moment:.1f} s")
     try:
-        quickstart_killed_after(moment)
-        started = time.monotonic()
+        plays.run_killed("paddleflow.core.quickstart", VARIABLES, moment, log=LOGS / "cluster-killed.log")
         first = plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-quickstart.log").ok()
-        between = time.monotonic()
         second = plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-second.log").ok()
-        seconds = (between - started, time.monotonic() - between)
-        yield Platform(Path("/var/lib", INSTANCE), before, moment, first, second, seconds)
+        data = Path("/var/lib", INSTANCE)
+        yield Platform(data, bare, left_by_check, first, second)
+        assert checklogs.crashes(data) == []
     finally:
         reset().ok()
     assert host_state.look(f"/var/lib/{INSTANCE}").left_by(before) == {}

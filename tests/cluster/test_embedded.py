@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -15,11 +16,18 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import INSTANCE, LOGS, VARIABLES, Platform
-from tests.support import plays
+from tests.support import checklogs, plays
 
 COMPONENTS = (
     "etcd", "containerd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "coredns", "kubelet",
 )  # fmt: skip
+
+
+def test_check_mode_on_a_bare_host_says_what_it_would_do_and_does_none_of_it(platform: Platform) -> None:
+    assert platform.bare.recap["changed"] > 5
+    assert platform.left_by_check == {}
+    for promise in ("etcd", "kube-apiserver", "scheduler", "queue"):
+        assert promise in platform.bare.output
 
 
 def test_a_run_after_a_killed_one_completes_and_a_further_one_changes_nothing(platform: Platform) -> None:
@@ -32,6 +40,12 @@ def test_a_run_after_a_killed_one_completes_and_a_further_one_changes_nothing(pl
 def test_check_mode_on_the_finished_cluster_reports_no_change() -> None:
     play = plays.run("paddleflow.core.quickstart", VARIABLES, "--check", "--diff", log=LOGS / "cluster-check.log").ok()
     assert play.changed_tasks() == []
+
+
+def test_no_program_says_anything_unexpected(platform: Platform) -> None:
+    """Before the tests below kill them, after which each complains about the others."""
+    found = checklogs.unexpected(platform.data)
+    assert not found, "\n".join(found)
 
 
 def test_the_node_is_ready_and_runs_what_was_compiled(platform: Platform) -> None:
@@ -114,6 +128,20 @@ def test_a_service_answers_from_the_machine(platform: Platform) -> None:
             time.sleep(0.5)
         else:
             return
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("kubernetes.default.svc.cluster.local", 0), ("nobody.default.svc.cluster.local", 3), ("worker-0.gang", 3)],
+)
+@pytest.mark.usefixtures("platform")
+def test_dns_knows_the_clusters_names_and_says_of_others_that_there_are_none(name: str, answer: int) -> None:
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    query = struct.pack(">6H", 7, 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack(">2H", 1, 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(20)
+        client.sendto(query, ("10.206.0.10", 53))
+        assert client.recv(512)[3] & 0x0F == answer
 
 
 def test_a_changed_setting_restarts_what_reads_it_and_nothing_else(platform: Platform) -> None:

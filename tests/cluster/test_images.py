@@ -14,7 +14,6 @@ import pytest
 from tests.cluster.conftest import Platform
 from tests.support.binaries import ROOT
 
-
 # What each extra is for, by the names that the code imports.
 EXTRAS = {
     "sources": ["boto3", "obstore"],
@@ -63,7 +62,8 @@ def run(platform: Platform, name: str, command: list[str]) -> str:
         )
         platform.kubectl(*ended)
         log = platform.kubectl("logs", name)
-        assert platform.get("pod", name)["status"]["phase"] == "Succeeded", log
+        (main,) = platform.get("pod", name)["status"]["containerStatuses"]
+        assert main["state"]["terminated"]["exitCode"] == 0, log
         return log
     finally:
         platform.kubectl("delete", "pod", name, "--wait=true", "--grace-period=1")

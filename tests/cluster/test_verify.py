@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.cluster.conftest import LOGS, VARIABLES, Platform
 from tests.support import plays
 

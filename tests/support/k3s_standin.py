@@ -16,8 +16,12 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.support.binaries import ROOT
 
@@ -25,7 +29,11 @@ OLD, NEW, NEXT_MINOR, FAR = "v1.34.3+k3s1", "v1.34.4+k3s1", "v1.35.0+k3s1", "v1.
 SECRET, AGENT_SECRET, REGISTRY_SECRET = "planted-server-token", "planted-agent-token", "planted-registry-password"
 ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "none")
 ASSET = "k3s" if ARCH == "amd64" else f"k3s-{ARCH}"
-RUNIT = shutil.which("runsvdir") and shutil.which("sv")
+UPGRADE = "paddleflow.core.upgrade_nodes"
+NEEDS_RUNIT = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="the role acts as root"),
+    pytest.mark.skipif(not (shutil.which("runsvdir") and shutil.which("sv")), reason="runit is not installed"),
+]
 
 STANDIN = r'''#!PYTHON
 """A stand-in for K3s."""
@@ -378,3 +386,10 @@ def planted() -> dict[str, Any]:
         "k3s_agent_token": AGENT_SECRET,
         "k3s_registries": {"configs": {"registry.example": {"auth": {"username": "u", "password": REGISTRY_SECRET}}}},
     }
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 240
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

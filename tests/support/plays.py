@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ RECAP = re.compile(
     r"^\S+\s+: ok=(?P<ok>\d+)\s+changed=(?P<changed>\d+)\s+unreachable=(?P<unreachable>\d+)\s+failed=(?P<failed>\d+)",
     re.M,
 )
+
+
+TROUBLE = re.compile(r"\[(?:DEPRECATION )?WARNING\]|Traceback \(most recent call last\)")
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,22 @@ class Play:
         return found
 
     def ok(self) -> Play:
+        """It succeeded, and neither Ansible nor a program of ours had anything to warn of."""
         assert self.code == 0, self.output[-6000:]
+        assert [line for line in self.output.splitlines() if TROUBLE.search(line)] == []
         return self
+
+
+def embedded(instance: str, first: int) -> dict[str, object]:
+    """Variables of an embedded cluster with its own name and the three ranges from 10.first.0.0/16 on."""
+    return {
+        "cluster_provider": "embedded",
+        "kubernetes_instance": instance,
+        "kubernetes_host_address": f"10.{first}.0.1",
+        "kubernetes_node_address": f"10.{first}.0.2",
+        "kubernetes_pod_cidr": f"10.{first + 1}.0.0/16",
+        "kubernetes_service_cidr": f"10.{first + 2}.0.0/16",
+    }
 
 
 def command(playbook: str, variables: Mapping[str, object], *arguments: str) -> list[str]:
@@ -73,3 +91,18 @@ def run(playbook: str, variables: Mapping[str, object], *arguments: str, log: Pa
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(done.stdout, encoding="utf-8")
     return Play(done.returncode, done.stdout)
+
+
+def run_killed(playbook: str, variables: Mapping[str, object], seconds: float, log: Path) -> None:
+    """SIGKILL to the whole session of the play, as a lost terminal or an impatient person would."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command(playbook, variables), env=environment(), cwd=ROOT,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+        )  # fmt: skip
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

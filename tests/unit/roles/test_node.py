@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from paddleflow_node import __main__ as tool
-from paddleflow_node import cgroups, mounts, network, services
+from paddleflow_node import cgroups, mounts, network, pki, services
 from paddleflow_node.host import Config, Host, NodeError, Service
 
 RAW = {
@@ -148,3 +148,23 @@ def test_a_missing_command_is_named_with_its_remedy() -> None:
 def test_a_failing_command_says_what_it_said() -> None:
     with pytest.raises(NodeError, match=r"exit code 3: because"):
         Host.run(["sh", "-c", "echo because >&2; exit 3"])
+
+
+def turned(value: object) -> object:
+    """The same document with the keys of every mapping in reverse order."""
+    if isinstance(value, dict):
+        return {key: turned(value[key]) for key in reversed(value)}
+    return [turned(item) for item in value] if isinstance(value, list) else value
+
+
+def test_the_order_of_keys_in_the_configuration_restarts_nothing_and_renews_nothing(tmp_path: Path) -> None:
+    kubeadm = tmp_path / "kubeadm.yaml"
+    kubeadm.write_text("kind: ClusterConfiguration\n")
+    raw = json.loads(json.dumps(RAW))
+    raw["pki"].update(kubeadm_config=str(kubeadm), users={"kube-proxy": "a", "coredns": "b"})
+    raw["services"][0]["environment"] = {"B": "1", "A": "2"}
+    one, other = Config.load(json.dumps(raw)), Config.load(json.dumps(turned(raw)))
+    assert pki.stamp(one) == pki.stamp(other)
+    assert [services.digest(one, item) for item in one.services] == [
+        services.digest(other, item) for item in other.services
+    ]

@@ -21,6 +21,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/metrics"
 	_ "github.com/coredns/coredns/plugin/ready"
 	_ "github.com/coredns/coredns/plugin/reload"
+	_ "github.com/coredns/coredns/plugin/template"
 )
 
 var corednsPrograms = []program{
@@ -43,7 +44,8 @@ func runtimeMetric(name string) bool {
 	return strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")
 }
 
-// directives are the plugins above, in the order in which a query passes them: the order of upstream's plugin.cfg.
+// directives are the plugins above, in the order in which a query passes them: the order of upstream's plugin.cfg, but for
+// template, which here answers what nobody before it knows.
 var directives = []string{
 	"reload",
 	"bind",
@@ -56,6 +58,7 @@ var directives = []string{
 	"cache",
 	"hosts",
 	"kubernetes",
+	"template",
 	"loop",
 	"forward",
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,11 @@ class Config:
             run_dir=Path(raw.pop("run_dir")),
             **raw,
         )
+
+
+def canonical(part: Service | Pki) -> str:
+    """The same text for the same configuration, in whatever order its keys were written."""
+    return json.dumps(asdict(part), sort_keys=True)
 
 
 class Host:

@@ -12,7 +12,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from .host import Config, Host
+from .host import Config, Host, canonical
 
 AUTHORITIES = (
     "ca.crt",
@@ -34,7 +34,7 @@ def folder(config: Config) -> Path:
 
 def stamp(config: Config) -> str:
     """What the certificates depend on."""
-    text = Path(config.pki.kubeadm_config).read_text() + repr(config.pki)
+    text = Path(config.pki.kubeadm_config).read_text() + canonical(config.pki)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -22,7 +22,7 @@ import urllib.request
 from pathlib import Path
 
 from . import cgroups, pki
-from .host import Config, Host, NodeError, Ready, Service
+from .host import Config, Host, NodeError, Ready, Service, canonical
 from .network import namespace_path
 
 DIGEST = "PADDLEFLOW_DIGEST"
@@ -32,7 +32,7 @@ UNITS = Path("/etc/systemd/system")
 
 
 def digest(config: Config, service: Service) -> str:
-    total = hashlib.sha256(repr((service, config.binary)).encode())
+    total = hashlib.sha256((canonical(service) + config.binary).encode())
     for path in service.watch:
         total.update(Path(path).read_bytes() if Path(path).exists() else b"\0absent")
     return total.hexdigest()[:16]

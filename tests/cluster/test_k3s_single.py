@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""roles/k3s on one server, against a stand-in for K3s, with real files, real processes and a real runit.
+
+What is proven: files, tokens, idempotence, change, failure paths, removal. What is not: K3s itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.k3s_standin import (
+    ARCH,
+    ASSET,
+    NEEDS_RUNIT,
+    NEW,
+    OLD,
+    Run,
+    Site,
+    sha256,
+    wait_for,
+)
+
+pytestmark = NEEDS_RUNIT
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    site = Site(tmp_path_factory.mktemp("single"), ["s1"], [])
+    yield site
+    site.stop()
+    assert site.processes() == []
+
+
+def test_check_mode_on_a_bare_host_reports_and_does_nothing(single: Site) -> None:
+    result = single.run("site.yml", "--check")
+    assert result.changed()["s1"] > 0
+    assert "would start k3s on s1" in result.text
+    assert not single.folder("s1").exists()
+    assert single.calls() == []
+
+
+def test_single_server_comes_up_without_embedded_etcd(single: Site) -> None:
+    single.run()
+    start = next(call for call in single.calls() if call["event"] == "start")
+    assert "cluster-init" not in start["config"]
+    assert "server" not in start["config"]
+    assert start["config"]["disable"] == ["traefik", "servicelb"]
+    assert start["argv"][1:] == ["server", "--config", f"{single.folder('s1')}/etc/config.yaml"]
+    assert single.nodes()["s1"]["ready"]
+
+
+def test_tokens_are_made_once_for_the_owner_only(single: Site) -> None:
+    etc = single.folder("s1") / "etc"
+    tokens = [(etc / name).read_text().strip() for name in ("token", "agent-token")]
+    assert all(len(token) == 48 for token in tokens)
+    assert tokens[0] != tokens[1]
+    for name in ("token", "agent-token", "config.yaml", "service.env", "paddleflow-node.json"):
+        assert (etc / name).stat().st_mode & 0o777 == 0o600, name
+    assert not any(token in (etc / "config.yaml").read_text() for token in tokens)
+
+
+def test_second_run_and_check_on_a_converged_host_change_nothing(single: Site) -> None:
+    before = len(single.calls())
+    assert single.run().changed() == {"s1": 0}
+    assert single.run("site.yml", "--check").changed() == {"s1": 0}
+    assert single.events(before) == []
+
+
+def test_fetched_kubeconfig_has_the_chosen_name_and_address(single: Site) -> None:
+    path = single.base / "fetched" / "config"
+    text = path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "current-context: stand-in" in text
+    assert f"server: https://127.0.0.1:{single.ports['s1']}" in text
+
+
+def test_config_change_is_announced_by_check_mode_then_restarts_once(single: Site) -> None:
+    single.variables = {"k3s_config": {"write-kubeconfig-group": "adm"}}
+    before = len(single.calls())
+    assert "would restart k3s on s1" in single.run("site.yml", "--check").text
+    assert single.events(before) == []
+    single.run()
+    assert single.events(before) == [("stop", "s1"), ("start", "s1"), ("ready", "s1")]
+    assert single.run().changed() == {"s1": 0}
+
+
+def test_restart_that_was_cut_off_is_made_good(single: Site) -> None:
+    before = len(single.calls())
+    (single.folder("s1") / "data" / "paddleflow-applied").write_text("what an earlier run had started\n")
+    single.run()
+    assert single.events(before) == [("stop", "s1"), ("start", "s1"), ("ready", "s1")]
+
+
+def test_killed_service_comes_back_by_itself(single: Site) -> None:
+    before = len(single.calls())
+    pid = next(call["pid"] for call in reversed(single.calls()) if call["event"] == "start")
+    os.kill(pid, 9)
+    wait_for(lambda: ("ready", "s1") in single.events(before))
+
+
+def test_another_token_for_a_cluster_that_exists_is_refused(single: Site) -> None:
+    result = single.run(fails=True, k3s_token="something-else")
+    assert "k3s token rotate" in result.text
+    assert "something-else" not in result.text
+
+
+BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
+    "upgrade": ({"artifacts_k3s_version": NEW}, "paddleflow.core.upgrade"),
+    "downgrade": ({"artifacts_k3s_version": "v1.33.9+k3s1"}, "is older, and K3s' data cannot go back"),
+    "version": ({"artifacts_k3s_version": "1.34"}, "must be a release such as"),
+    "token": ({"k3s_config": {"token": "x"}}, "Tokens belong into k3s_token"),
+    "even": ({"k3s_server_hosts": ["even", "s2"]}, "odd number"),
+    "outside": ({"k3s_server_hosts": ["s2"]}, "Put it into the inventory group"),
+    "file": ({"k3s_binary_file": "/nonexistent/k3s"}, "the control node has no such file"),
+    "two-sources": ({"k3s_airgap_dir": "/nonexistent"}, "k3s_binary_file and k3s_airgap_dir are both set"),
+    "socket": ({"k3s_container_runtime_endpoint": "/nonexistent.sock"}, "has no socket there"),
+    "quote": ({"k3s_environment": {"A": "it's"}}, "k3s_environment has a name"),
+    "network": ({"k3s_cni_conflist": {"name": "own"}}, "Set k3s_flannel_backend: none"),
+    "checksum": ({"k3s_binary_file": ""}, f"No checksum is known for K3s {OLD} on {ARCH}"),
+}
+
+
+@pytest.fixture(scope="module")
+def refusals(single: Site) -> dict[str, str]:
+    """What the role says to each bad input: one play over hosts that all stand for s1, each with its own mistake."""
+    inventory = json.loads(single.inventory.read_text())
+    right = inventory["all"]["children"]["servers"]["hosts"]["s1"]
+    hosts = {
+        name: {"k3s_server_hosts": [name], **right, **single.variables, "k3s_node_name": name, **wrong}
+        for name, (wrong, _message) in BAD_INPUT.items()
+    }
+    inventory["all"]["children"] = {"servers": {"hosts": hosts}}
+    # Extra variables would win over the mistakes, so the ones that s1 has been given go to the hosts.
+    given, single.variables = single.variables, {}
+    path = single.base / "bad.json"
+    path.write_text(json.dumps(inventory))
+    before, held = len(single.calls()), sha256(single.folder("s1") / "bin" / "k3s")
+    text = single.run("site.yml", "-i", str(path), "--limit", ",".join(BAD_INPUT), fails=True).text
+    single.variables = given
+    assert single.events(before) == []
+    assert sha256(single.folder("s1") / "bin" / "k3s") == held
+    assert all(changed == 0 for changed in Run(1, text).changed().values())
+    return {name: " ".join(text.split(f"fatal: [{name}]", 1)[-1].split("fatal: [")[0].split()) for name in BAD_INPUT}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_refused_before_anything_changes(refusals: dict[str, str], case: str) -> None:
+    assert BAD_INPUT[case][1] in refusals[case]
+
+
+def test_file_of_another_version_is_not_installed(single: Site) -> None:
+    held = sha256(single.folder("s1") / "bin" / "k3s")
+    result = single.run(fails=True, k3s_binary_file=str(single.binary(NEW)))
+    assert "Nothing was replaced" in result.text
+    assert sha256(single.folder("s1") / "bin" / "k3s") == held
+
+
+def test_rebuilt_file_of_the_same_version_is_swapped_in(single: Site) -> None:
+    before = len(single.calls())
+    rebuilt = single.binary(OLD, "rebuilt")
+    single.run(k3s_binary_file=str(rebuilt))
+    assert sha256(single.folder("s1") / "bin" / "k3s") == sha256(rebuilt)
+    assert single.events(before) == [("stop", "s1"), ("start", "s1"), ("ready", "s1")]
+
+
+def test_stopped_runs_nothing_and_keeps_the_data(single: Site) -> None:
+    data = single.folder("s1") / "data"
+    assert "would stop k3s" in single.run("site.yml", "--check", k3s_state="stopped").text
+    assert single.processes() != []
+    single.run(k3s_state="stopped")
+    assert single.processes() == []
+    assert (data / "server" / "token").exists()
+    assert single.run(k3s_state="stopped").changed() == {"s1": 0}
+    single.run(k3s_binary_file=str(single.binary(OLD, "rebuilt")))
+    assert single.nodes()["s1"]["ready"]
+
+
+def test_absent_leaves_nothing(single: Site) -> None:
+    result = single.run("site.yml", "--check", k3s_state="absent")
+    assert "would stop k3s and remove" in result.text
+    assert single.processes() != []
+    single.run(k3s_state="absent")
+    assert single.processes() == []
+    left = [str(path) for path in single.folder("s1").rglob("*") if not path.is_dir()]
+    assert left == []
+    assert sorted(path.name for path in single.folder("s1").iterdir()) == ["bin"]
+    assert single.run(k3s_state="absent").changed() == {"s1": 0}
+
+
+def test_folder_in_use_by_something_else_is_refused(single: Site) -> None:
+    kubelet = single.folder("s1") / "kubelet"
+    kubelet.mkdir(parents=True)
+    (kubelet / "config.yaml").write_text("another kubelet\n")
+    result = single.run(fails=True)
+    assert f"{kubelet} on s1 is in use" in result.text
+    single.run(k3s_state="absent")
+    assert (kubelet / "config.yaml").exists()
+    shutil.rmtree(kubelet)
+
+
+# ---- download and air-gap folder ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Site]:
+    site = Site(tmp_path, ["s1"], [])
+    yield site
+    site.stop()
+
+
+def test_download_with_a_wrong_checksum_is_refused(fresh: Site) -> None:
+    settings: dict[str, Any] = {"k3s_binary_file": "", "artifacts_k3s_url": f"file://{fresh.binary(OLD)}"}
+    result = fresh.run(fails=True, artifacts_k3s_sha256={ARCH: "0" * 64}, **settings)
+    assert "checksum" in result.text
+    assert not (fresh.folder("s1") / "bin" / "k3s").exists()
+    assert fresh.calls() == []
+    fresh.run(artifacts_k3s_sha256={ARCH: sha256(fresh.binary(OLD))}, **settings)
+    assert fresh.nodes()["s1"]["ready"]
+
+
+def test_airgap_folder_is_verified_then_used(fresh: Site) -> None:
+    folder = fresh.base / "airgap"
+    folder.mkdir()
+    shutil.copy(fresh.binary(OLD), folder / ASSET)
+    images = folder / f"k3s-airgap-images-{ARCH}.tar.zst"
+    images.write_bytes(b"images")
+    sums = folder / f"sha256sum-{ARCH}.txt"
+    settings: dict[str, Any] = {"k3s_binary_file": "", "k3s_airgap_dir": str(folder)}
+
+    sums.write_text(f"{sha256(folder / ASSET)}  {ASSET}\n")
+    assert f"Not in sha256sum-{ARCH}.txt: {images.name}" in " ".join(fresh.run(fails=True, **settings).text.split())
+    sums.write_text(f"{sha256(folder / ASSET)}  {ASSET}\n{'0' * 64}  {images.name}\n")
+    assert f"Checksum differs: {images.name}" in " ".join(fresh.run(fails=True, **settings).text.split())
+    assert not (fresh.folder("s1") / "bin").exists()
+
+    sums.write_text(f"{sha256(folder / ASSET)}  {ASSET}\n{sha256(images)}  {images.name}\n")
+    fresh.run(**settings)
+    assert (fresh.folder("s1") / "data/agent/images" / images.name).read_bytes() == b"images"
+    assert fresh.run(**settings).changed() == {"s1": 0}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cluster's programs wrote that nobody expected: every warning and error that is not listed here with its reason.
+
+A new line fails the run. Either it tells of a defect, which is then mended, or it is harmless, and then says here why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# klog, etcd's JSON, containerd's logfmt, CoreDNS; and what no program may ever write.
+COMPLAINT = re.compile(
+    r'^[WEF]\d{4} |"level":"(?:warn|error|fatal|panic)"|\blevel=(?:warning|error|fatal)|^\[(?:WARNING|ERROR|FATAL)\]'
+)
+CRASH = re.compile(
+    r"^panic: |^fatal error: |^goroutine \d+ \[|Traceback \(most recent call last\)|DATA RACE|concurrent map|Observed a panic"
+)
+
+# Before the line itself: svlogd's time, or the time, stream and tag of a container's log.
+STAMP = re.compile(r"^(?:\d{4}-\d\d-\d\d_\S+ |\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] )")
+
+
+@dataclass(frozen=True)
+class Harmless:
+    source: str  # which programs, as a regular expression over their names
+    line: str
+    why: str
+
+
+HARMLESS = (
+    Harmless("etcd", r"rejected connection on client endpoint", "gRPC tries a connection and takes another"),
+    Harmless("etcd", r"on single port\. This is not recommended", "one member on one node"),
+    Harmless("etcd", r"simple token is not cryptographically signed", "its users are certificates"),
+    Harmless("etcd", r"took too long|slow fdatasync|waiting for ReadIndex|overloaded", "a slow disk or a busy machine"),
+    Harmless("apiserver", r"createTransport failed to connect", "the other side of what etcd rejected"),
+    Harmless("apiserver", r"Skipping API \S+ because it has no resources", "said at every start"),
+    Harmless("apiserver", r"Failed to ensure lease exists.*kube-system", "before it has made the namespace"),
+    Harmless("apiserver", r"Found stale data, removed previous endpoints", "said at every start without a reconciler"),
+    Harmless("containerd", r"clean(?:up warnings|ing up after shim disconnected)", "said of every container that ends"),
+    Harmless("containerd", r"ContainerStatus for .*NotFound", "asked about a container that is gone"),
+    Harmless(
+        "kubelet", r"ContainerStatus from runtime service failed.*NotFound", "asked about a container that is gone"
+    ),
+    Harmless(
+        "kubelet", r"no relationship found between node", "asked before the authorizer has seen the pod; asked again"
+    ),
+    Harmless("kubelet", r"failed to sync (?:secret|configmap) cache|nestedpendingoperations", "the same, of volumes"),
+    Harmless("kubelet", r"[Nn]odes? \\?\"\S+\\?\" not found", "it has not registered itself yet"),
+    Harmless("kubelet", r"checkpoint is not found|may not have completed yet", "its first start"),
+    Harmless("kubelet", r"unknown method RuntimeConfig", "containerd before 1.7; the kubelet's own setting holds"),
+    Harmless("kubelet", r"no imagefs label for configured runtime", "containerd before 1.7; one file system"),
+    Harmless(
+        "kubelet", r"Failed to set rlimit on max file handles", "without CAP_SYS_RESOURCE; the limit is already high"
+    ),
+    Harmless(
+        "kubelet", r"Failed to ensure process in container with oom score", "the init of a container, not of a machine"
+    ),
+    Harmless("coredns", r"plugin/kubernetes: Failed to watch", "it starts while the API server does"),
+    Harmless("controllers|scheduler|webhooks", r"Neither --kubeconfig nor --master was specified", "a pod"),
+    Harmless(
+        "scheduler", r"argument node is null|received argument of nil node", "Volcano, of pods that have no node yet"
+    ),
+    Harmless("scheduler", r"the object has been modified", "Volcano, when a status is written twice; written again"),
+)
+
+
+def complaints(source: str, text: str) -> bool:
+    known = (entry.line for entry in HARMLESS if re.fullmatch(entry.source, source))
+    return bool(COMPLAINT.search(text)) and not any(re.search(line, text) for line in known)
+
+
+def crashes_in(_source: str, text: str) -> bool:
+    return bool(CRASH.search(text))
+
+
+def programs(data: Path) -> dict[str, list[Path]]:
+    """The logs of an embedded cluster by program: its services, and the containers of the platform's own pods."""
+    found = {
+        folder.name: [*sorted(folder.glob("@*")), folder / "current"] for folder in sorted((data / "log").iterdir())
+    }
+    for path in sorted((data / "pods-log").glob("volcano-system_*/*/*.log")):
+        found.setdefault(f"pod/{path.parent.name}", []).append(path)
+    return found
+
+
+def matching(data: Path, wrong: Callable[[str, str], bool]) -> Iterator[str]:
+    for program, logs in programs(data).items():
+        for path in logs:
+            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+                text = STAMP.sub("", line)
+                if wrong(program.removeprefix("pod/"), text):
+                    yield f"{program}: {text[:400]}"
+
+
+def unexpected(data: Path) -> list[str]:
+    """Of a cluster that nobody disturbed."""
+    return [*matching(data, complaints), *crashes(data)]
+
+
+def crashes(data: Path) -> list[str]:
+    """Of any cluster: whatever is done to the others, no program may crash."""
+    return list(matching(data, crashes_in))

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cluster tests take for a complaint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import checklogs
+
+SERVICES = ("kubelet", "etcd", "containerd", "coredns")
+STAMP = "2026-01-01_00:00:00.00000 "
+IN_A_POD = "2026-01-01T00:00:00.0Z stderr F "
+REJECTED = '{"level":"warn","msg":"rejected connection on client endpoint","error":"EOF"}'
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    for name in SERVICES:
+        write(tmp_path / "log" / name / "current", STAMP + "I0101 00:00:00.0 1 x.go:1] all is well")
+    return tmp_path
+
+
+def write(path: Path, line: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(line + "\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("log/kubelet/current", STAMP + "E0101 00:00:00.000000   1 x.go:1] something new"),
+        ("log/etcd/current", STAMP + '{"level":"error","msg":"something new"}'),
+        ("log/containerd/current", STAMP + 'time="2026" level=warning msg="something new"'),
+        ("log/coredns/current", STAMP + "[ERROR] plugin/errors: something new"),
+        ("log/coredns/current", STAMP + REJECTED),
+        ("pods-log/volcano-system_name_uid/scheduler/0.log", IN_A_POD + "W0101 00:00:00.0 1 x.go:1] something new"),
+    ],
+)
+def test_what_nobody_expected_is_found(data: Path, path: str, line: str) -> None:
+    write(data / path, line)
+    assert len(checklogs.unexpected(data)) == 1
+    assert checklogs.crashes(data) == []
+
+
+@pytest.mark.parametrize("line", ["panic: assignment to entry in nil map", "Traceback (most recent call last):"])
+@pytest.mark.parametrize("path", ["log/kubelet/@400000.s", "pods-log/volcano-system_name_uid/webhooks/0.log"])
+def test_a_crash_is_found_whatever_was_done_to_the_cluster(data: Path, path: str, line: str) -> None:
+    write(data / path, (STAMP if path.startswith("log/") else IN_A_POD) + line)
+    assert len(checklogs.crashes(data)) == 1
+
+
+def test_what_is_listed_is_harmless_in_its_own_program(data: Path) -> None:
+    write(data / "log/etcd/current", STAMP + REJECTED)
+    assert checklogs.unexpected(data) == []
+
+
+def test_a_users_pod_may_complain(data: Path) -> None:
+    write(data / "pods-log/default_name_uid/main/0.log", IN_A_POD + "E0101 00:00:00.0 1 x.go:1] their own")
+    assert checklogs.unexpected(data) == []
