@@ -64,6 +64,13 @@ def reset() -> Play:
     return plays.run("paddleflow.core.reset", VARIABLES, log=LOGS / "cluster-reset.log")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side (`pytest -n`): what shares the cluster in one process, what makes something of its own in others."""
+    for item in items:
+        shares = "platform" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("platform" if shares else item.path.stem))
+
+
 @pytest.fixture(scope="session")
 def platform() -> Iterator[Platform]:
     LOGS.mkdir(parents=True, exist_ok=True)
