@@ -40,6 +40,9 @@ options:
     description: Whether a Volcano that is already there is taken over.
     type: bool
     default: false
+  asked:
+    description: When C(version) was asked, in seconds since 1970. Now, when it is left out.
+    type: float
   clock_skew_max:
     description: How many seconds the clocks may differ.
     type: float
@@ -90,6 +93,7 @@ def cluster_findings(
     supported: Mapping[str, t.Any] | None = None,
     kubectl: str = "",
     adopt_volcano: bool = False,
+    asked: float | None = None,
     clock_skew_max: float = 60,
     proxy: str = "",
     no_proxy: str = "",
@@ -108,7 +112,7 @@ def cluster_findings(
         server,
         str(target["user"]),
         answers,
-        now=datetime.now(UTC),
+        now=datetime.now(UTC) if asked is None else datetime.fromtimestamp(float(asked), UTC),
         supported=(str(limits["min"]), str(limits["max"])),
         kubectl_version=kubectl,
         adopt_volcano=adopt_volcano,

@@ -57,7 +57,12 @@ QUESTIONS: dict[str, list[str]] = {
 READS = {"groups": "API groups", "nodes": "nodes", "storage": "storage classes", "workloads": "deployments"}
 # What kubectl says, what it means, and the remedy. The first that matches counts.
 _UNREACHABLE: tuple[tuple[str, str, str], ...] = (
-    (r"proxyconnect|proxy server|Proxy Authentication", "the proxy does not lead there", "add its host to NO_PROXY"),
+    (
+        # The words after the colon are all that is said when a proxy opens no tunnel.
+        r"proxyconnect|proxy server|Proxy Authentication|(^|: )(Forbidden|Bad Gateway|Service Unavailable|Gateway Timeout)$",
+        "the proxy does not lead there",
+        "add its host to NO_PROXY, or correct proxy-url in the kubeconfig",
+    ),
     (r"was refused|connection refused", "nothing listens there", "start the cluster, or correct the server's address"),
     (r"no such host|server misbehaving", "its name is not known", "correct the server's name, or DNS"),
     (r"no route to host|network is unreachable", "there is no route to it", "connect to its network (VPN?)"),
@@ -67,7 +72,7 @@ _UNREACHABLE: tuple[tuple[str, str, str], ...] = (
         "connect to its network (VPN?), or look at its firewall and load",
     ),
     (
-        r"HTTP response to HTTPS client|server: EOF$",
+        r"HTTP response to HTTPS client|(^|server: )EOF$",
         "it does not speak TLS",
         "correct the server's address and port",
     ),
@@ -102,8 +107,11 @@ _UNREACHABLE: tuple[tuple[str, str, str], ...] = (
 
 def unreachable(server: str, stderr: str, proxy: str = "") -> Finding:
     """What kubectl's complaint about a server means."""
-    # At -v=8 its log is there too: lines that begin with a level and a date, or are indented.
+    # At -v=8 its log is there too: lines that begin with a level and a date, or are indented. One of them has the cause of
+    # a failed connection before it is put in other words: when a proxy refuses it, kubectl says that the server did.
+    cause = re.search(r"\] Connection error: \w+ \S+: (.+)", stderr)
     lines = [line.strip() for line in stderr.splitlines() if line.strip() and not re.match(r"[IWEF]\d{4} |\s", line)]
+    lines = [cause.group(1)] if cause else lines
     said = lines[-1] if lines else "kubectl gave no reason"
     subject = f"The API server {server}"
     meaning, remedy = f"cannot be asked ({said})", "look at the server and the kubeconfig"

@@ -327,6 +327,9 @@ def memory_findings(node: Facts | None, control: Facts | None, settings: Setting
 def environment_findings(facts: Facts, where: str, settings: Settings) -> list[Finding]:
     if not facts.get("proxies"):
         return []
-    targets = [*LOCAL, *settings.own_addresses.values(), *settings.node_addresses, *settings.api_hosts]
-    targets += [settings.pod_cidr, settings.service_cidr, *CLUSTER_NAMES]
+    # Of a cluster that is there already only the API server is asked from here, and a proxy in the way shows itself then.
+    existing = settings.provider == "existing"
+    targets = [] if existing else [*LOCAL, *settings.own_addresses.values()]
+    targets += [*settings.node_addresses, *settings.api_hosts]
+    targets += [] if existing else [settings.pod_cidr, settings.service_cidr, *CLUSTER_NAMES]
     return proxy_findings(facts["proxies"], [target for target in targets if target], where)

@@ -278,7 +278,17 @@ def test_what_is_forbidden_is_told_once() -> None:
         (
             "Unable to connect to the server: proxyconnect tcp: dial tcp: lookup proxy: no such host",
             "the proxy does not lead there",
-            "add its host to NO_PROXY",
+            "add its host to NO_PROXY, or correct proxy-url in the kubeconfig",
+        ),
+        (
+            "Unable to connect to the server: Forbidden",
+            "the proxy does not lead there",
+            "add its host to NO_PROXY, or correct proxy-url in the kubeconfig",
+        ),
+        (
+            'Error from server (Forbidden): forbidden: User "ann" cannot get path "/version"',
+            "it lets this user read nothing",
+            "use another user or context",
         ),
     ],
 )  # fmt: skip
@@ -287,6 +297,23 @@ def test_why_a_cluster_cannot_be_asked(stderr: str, meaning: str, remedy: str) -
     assert unreachable(SERVER, log).message == (
         f"The API server {SERVER} cannot be asked: {meaning} ({stderr}), but the installation talks to it: {remedy}."
     )
+
+
+@pytest.mark.parametrize(
+    ("cause", "meaning"),
+    [
+        ("proxyconnect tcp: dial tcp 192.0.2.8:3128: connect: connection refused", "the proxy does not lead there"),
+        ("Bad Gateway", "the proxy does not lead there"),
+        ("dial tcp 192.0.2.77:6443: connect: connection refused", "nothing listens there"),
+        ("EOF", "it does not speak TLS"),
+    ],
+)
+def test_the_cause_in_kubectls_log_counts_and_not_what_kubectl_makes_of_it(cause: str, meaning: str) -> None:
+    stderr = (
+        f"I1118 12:37:17.034172   16604 helpers.go:264] Connection error: Get {SERVER}/version?timeout=15s: {cause}\n"
+        "The connection to the server lab:6443 was refused - did you specify the right host or port?\n"
+    )
+    assert f"cannot be asked: {meaning} ({cause}), but" in unreachable(SERVER, stderr).message
 
 
 def test_what_is_not_known_is_quoted_and_a_proxy_is_mentioned_without_its_password() -> None:

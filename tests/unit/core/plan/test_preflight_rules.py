@@ -11,7 +11,7 @@ from paddleflow_core.plan.preflight import evaluate, facts_of
 from paddleflow_core.plan.preflight_settings import GIB, Settings
 from paddleflow_core.plan.proxy import uncovered
 
-from tests.support.preflight_facts import GOOD_PYTHON, K3S, NO_PROXY, NODE, SETTINGS, changed, judged
+from tests.support.preflight_facts import CONTROL, GOOD_PYTHON, K3S, NO_PROXY, NODE, SETTINGS, changed, judged
 
 
 def test_the_control_node_has_its_own_needs() -> None:
@@ -72,6 +72,15 @@ def test_a_proxy_that_covers_the_cluster_is_an_error_with_the_value_to_set() -> 
             f' addresses must be reached directly: run again after: export NO_PROXY="{NO_PROXY}" no_proxy="{NO_PROXY}".'
         )
     ]
+
+
+def test_of_an_existing_cluster_only_what_is_named_must_not_go_through_a_proxy() -> None:
+    """The ranges of pods and services that the variables name are those of a cluster that is made here."""
+    settings = {**SETTINGS, "provider": "existing", "compile": False}
+    control = changed(CONTROL, {"proxies": {"HTTPS_PROXY": "http://proxy"}})
+    assert evaluate(None, control, Settings.from_data(settings)) == []
+    (finding,) = evaluate(None, control, Settings.from_data({**settings, "api_hosts": ["api.lab"]}))
+    assert finding.found == "(http://proxy) also covers api.lab"
 
 
 def test_the_value_to_set_keeps_what_was_exempt_and_is_then_enough() -> None:

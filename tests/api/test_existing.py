@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Provider `existing` as a user runs it, against a real API server: a cluster that can hold the platform is used as it is,
+and any other is refused in a sentence before anything is changed."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import http.server
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from paddleflow_core.plan.access import NEEDS
+
+from tests.support import plays
+from tests.support.binaries import artifacts, built
+from tests.support.control_plane import ControlPlane, free_port
+from tests.support.plays import Play
+
+VERSION = f"v{artifacts()['artifacts_kubernetes_version']}"
+SECRET = "planted-s3cret"
+# What follows the role writes into the cluster by the facts that it left, as the other roles of the collection do.
+PLAYBOOK = """\
+- hosts: all
+  gather_facts: false
+  environment:
+    PATH: "{{ path }}"
+  tasks:
+    - name: Use the cluster
+      ansible.builtin.include_role:
+        name: paddleflow.core.kubernetes
+
+    - name: Show the facts
+      ansible.builtin.debug:
+        msg:
+          client: "{{ kubernetes_client }}"
+          argv: "{{ kubernetes_kubectl_argv }}"
+          images: "{{ kubernetes_image_loader + kubernetes_image_lister }}"
+          cluster: "{{ kubernetes_existing_cluster }}"
+
+    - name: Write into the cluster
+      ansible.builtin.include_role:
+        name: paddleflow.core.kubernetes
+        tasks_from: apply
+      vars:
+        kubernetes_apply_title: the namespace
+        kubernetes_apply_objects:
+          - apiVersion: v1
+            kind: Namespace
+            metadata:
+              name: "existing-{{ inventory_hostname }}"
+"""
+# What a developer's own environment may say, in both spellings.
+AMBIENT = [f"{protocol}_PROXY" for protocol in ("HTTPS", "HTTP", "ALL", "NO")]
+AMBIENT += ["KUBECONFIG", "K8S_AUTH_KUBECONFIG", "K8S_AUTH_CONTEXT"]
+
+
+class Site:
+    """A folder with kubeconfigs, and plays over hosts that all are this machine, each with variables of its own."""
+
+    def __init__(self, api: ControlPlane, folder: Path) -> None:
+        self.api, self.folder = api, folder
+        self.admin = self.config_of("admin", "--org=system:masters")
+        old = folder / "old/kubectl"
+        old.parent.mkdir()
+        old.write_text("""#!/bin/sh\necho '{"clientVersion": {"gitVersion": "v1.29.0"}}'\n""", encoding="utf-8")
+        old.chmod(0o755)
+
+    def config_of(self, user: str, *options: str) -> dict[str, Any]:
+        """A kubeconfig with a client certificate by the cluster's own authority."""
+        command = [str(self.api.folder / "bin/kubeadm"), "kubeconfig", "user", f"--client-name={user}", *options]
+        command += [f"--config={self.api.folder}/kubeadm.yaml"]
+        config: dict[str, Any] = yaml.safe_load(subprocess.run(command, check=True, capture_output=True).stdout)
+        return config
+
+    def path(self, name: str) -> Path:
+        return self.folder / f"{name}.conf"
+
+    def named(self, name: str) -> dict[str, str]:
+        return {"kubernetes_kubeconfig": str(self.path(name))}
+
+    def write(self, name: str, config: Mapping[str, Any]) -> None:
+        self.path(name).write_text(json.dumps(config), encoding="utf-8")
+
+    def change(self, name: str, *, user: Mapping[str, str] | None = None, **cluster: str) -> None:
+        """The administrator's kubeconfig with other credentials, or with other fields of its cluster."""
+        config = copy.deepcopy(self.admin)
+        config["users"][0]["user"] = user or config["users"][0]["user"]
+        config["clusters"][0]["cluster"] |= {key.replace("_", "-"): value for key, value in cluster.items()}
+        self.write(name, config)
+
+    def run(self, hosts: Mapping[str, Mapping[str, Any]], *arguments: str, **environment: str) -> Play:
+        inventory, playbook = self.folder / "inventory.json", self.folder / "playbook.yml"
+        common = {
+            "ansible_connection": "local",
+            "kubernetes_provider": "existing",
+            "kubernetes_data_dir": f"{self.folder}/data",
+            "path": self.search_path(self.api.folder / "bin"),
+        }
+        inventory.write_text(json.dumps({"all": {"vars": common, "hosts": hosts}}), encoding="utf-8")
+        playbook.write_text(PLAYBOOK, encoding="utf-8")
+        environment = {**{name: "" for word in AMBIENT for name in (word, word.lower())}, **environment}
+        log = self.folder / "last-play.log"
+        return plays.run(str(playbook), {}, f"--inventory={inventory}", *arguments, log=log, **environment)
+
+    @staticmethod
+    def search_path(first: Path) -> str:
+        return f"{first}:{os.environ['PATH']}"
+
+    def namespaces(self) -> set[str]:
+        """Those that the playbook made."""
+        names = self.api.kubectl("get", "namespaces", "--output=jsonpath={.items[*].metadata.name}").split()
+        return {name for name in names if name.startswith("existing-")}
+
+
+@pytest.fixture(scope="module")
+def site(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return Site(api, tmp_path_factory.mktemp("existing"))
+
+
+def printed(play: Play, task: str, result: str) -> Any:
+    """The message of one result of a task."""
+    text = play.output.partition(f"TASK [{task}]")[2].partition(f"{result} => ")[2]
+    return json.JSONDecoder().raw_decode(text)[0]["msg"]
+
+
+# ---- a cluster that can hold the platform ---------------------------------------------------------------------------
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "existing"},
+    "status": {
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "nodeInfo": {"operatingSystem": "linux", "containerRuntimeVersion": "containerd://1.7.1"},
+    },
+}
+
+
+CONTEXT = "admin@test"
+
+
+@dataclass(frozen=True)
+class Used:
+    """Runs, one after the other, and the namespaces that were there before the first that makes some, and at the end."""
+
+    check: Play
+    refused: Play
+    before: set[str]
+    first: Play
+    second: Play
+    after: set[str]
+
+
+@pytest.fixture(scope="module")
+def used(site: Site) -> Used:
+    """Two hosts name the cluster: by a variable, and by what kubernetes.core reads of the environment. The second has a
+    kubectl that is too old, so that the compiled one is used; in the check run that one would still have to be compiled."""
+    site.write("good", site.admin)
+    by_variable = {"by-variable": site.named("good")}
+    by_environment = {"kubernetes_provider": "auto", "path": site.search_path(site.folder / "old")}
+    cold = {"by-environment": {**by_environment, "artifacts_cache_dir": f"{site.folder}/cache"}}
+    environment = {"K8S_AUTH_KUBECONFIG": str(site.path("good")), "K8S_AUTH_CONTEXT": CONTEXT}
+    # A node is there only for now: another test's scheduler would place pods on it.
+    site.api.kubectl("create", "--filename=-", stdin=json.dumps(NODE))
+    try:
+        check = site.run(by_variable | cold, "--check", **environment).ok()
+        refused = site.run({**by_variable, "missing": site.named("missing")})
+        before = site.namespaces()
+        first = site.run({**by_variable, "by-environment": by_environment}, **environment).ok()
+        return Used(check, refused, before, first, site.run(by_variable).ok(), site.namespaces())
+    finally:
+        site.api.kubectl("delete", "node", "existing")
+
+
+def test_a_check_run_says_what_would_be_done_and_does_nothing(site: Site, used: Used) -> None:
+    would = "paddleflow.core.kubernetes : Would apply the namespace"
+    assert used.check.changed_tasks() == ["paddleflow.core.artifacts : Compile kube", would, would]
+    assert "A kubectl would be built; until then the cluster cannot be asked" in used.check.output
+    assert used.before == set()
+    assert not (site.folder / "cache").exists()
+
+
+@pytest.mark.parametrize("host", ["by-variable", "by-environment"])
+def test_a_named_cluster_is_used_by_the_facts_that_the_role_leaves(site: Site, used: Used, host: str) -> None:
+    kubectl = ["kubectl"] if host == "by-variable" else [str(built("kube") / "kube"), "kubectl"]
+    conf = str(site.path("good"))
+    facts = printed(used.first, "Show the facts", f"ok: [{host}]")
+    assert facts["client"] == {"kubectl": kubectl, "kubeconfig": conf, "context": CONTEXT}
+    assert facts["argv"] == [*kubectl, "--kubeconfig", conf, "--context", CONTEXT]
+    assert facts["images"] == []
+    assert (facts["cluster"]["version"], facts["cluster"]["nodes"]) == (VERSION, ["existing"])
+    assert f"existing-{host}" in used.after
+
+
+def test_a_second_run_changes_nothing(used: Used) -> None:
+    assert (used.first.recap["changed"], used.second.recap["changed"]) == (2, 0)
+
+
+def test_one_host_that_is_refused_stops_the_others_before_they_change_anything(used: Used) -> None:
+    assert used.refused.code != 0
+    assert (used.refused.recap["failed"], used.refused.recap["changed"]) == (1, 0)
+    assert used.before == set()
+
+
+# ---- every other cluster --------------------------------------------------------------------------------------------
+
+# The host, which is also the name of its kubeconfig: what is found, and the remedy.
+ASKED = "The API server {server} cannot be asked:"
+REFUSED = {
+    "missing": (
+        "The kubeconfig {conf} does not exist",
+        "set kubernetes_kubeconfig (or K8S_AUTH_KUBECONFIG) to the cluster's kubeconfig",
+    ),
+    "context": ("The kubeconfig {conf} has no context lba", "set kubernetes_context to one of admin@test"),
+    "expired": (
+        "The client certificate of user eve in {conf} expired on ",
+        "renew it (kubeadm certs renew, or ask who gave it to you), or name another kubeconfig",
+    ),
+    "stopped": (f"{ASKED} nothing listens there (", "start the cluster, or correct the server's address"),
+    "authority": (
+        f"{ASKED} its certificate is by another authority than the kubeconfig's (",
+        "fetch the cluster's kubeconfig again",
+    ),
+    "token": (f"{ASKED} it refuses the credentials (", "log in again, or fetch the cluster's kubeconfig again"),
+    "hidden": (
+        f"{ASKED} the proxy does not lead there (Forbidden)",
+        "add its host to NO_PROXY, or correct proxy-url in the kubeconfig; the requests went through the proxy {proxy}",
+    ),
+    "tunnel": (
+        f"{ASKED} the proxy does not lead there (proxyconnect tcp: ",
+        "add its host to NO_PROXY, or correct proxy-url in the kubeconfig; the requests went through the proxy {proxy}",
+    ),
+    "nobody": (
+        "The user nobody may not get, create, patch, delete namespaces, clusterroles.rbac.authorization.k8s.io, ",
+        "bind it to the ClusterRole cluster-admin, or grant just these",
+    ),
+    "clerk": (
+        "The user clerk may not create, patch, delete secrets in paddleflow-system and volcano-system, but ",
+        "bind it to the ClusterRole cluster-admin, or grant just these",
+    ),
+    "clock": (
+        "The clock of the API server {server} is ",
+        "set the clock that is wrong, and let chrony or systemd-timesyncd keep it",
+    ),
+    "nodes": ("The cluster of {server} has no node", "add one, or make one Ready"),
+    # The ambient KUBECONFIG would do; what is refused is the machine, by the preflight of another provider.
+    "auto": (
+        "The instance name 'a-very-long-instance' has 20 characters",
+        "set kubernetes_instance to a shorter or plainer name",
+    ),
+}
+
+
+class Stranger(http.server.BaseHTTPRequestHandler):
+    """As a proxy it opens no tunnel; as an API server it tells its version, and its clock is ten minutes ahead."""
+
+    def do_CONNECT(self) -> None:
+        self.send_error(403)
+
+    def do_GET(self) -> None:
+        body = json.dumps({"gitVersion": VERSION}).encode()
+        self.send_response_only(200)
+        self.send_header("Date", format_datetime(datetime.now(UTC) + timedelta(minutes=10), usegmt=True))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def stranger() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def grant_all_but_secrets(api: ControlPlane, user: str) -> None:
+    core = sorted({name for need in NEEDS if not need.group for name in need.resources} - {"secrets"})
+    rules = [
+        {"apiGroups": sorted({need.group for need in NEEDS if need.group}), "resources": ["*"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": core, "verbs": ["*"]},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]},
+    ]
+    rbac = "rbac.authorization.k8s.io"
+    role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": f"existing-{user}"}, "rules": rules}
+    binding = {
+        **role,
+        "kind": "ClusterRoleBinding",
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": f"existing-{user}"},
+        "subjects": [{"apiGroup": rbac, "kind": "User", "name": user}],
+    }
+    del binding["rules"]
+    items = {"apiVersion": "v1", "kind": "List", "items": [role, binding]}
+    api.kubectl("create", "--filename=-", stdin=json.dumps(items))
+
+
+def write_kubeconfigs(site: Site, stranger: str) -> None:
+    """One for each of REFUSED but `missing`."""
+    for name in ("context", "nodes", "auto"):
+        site.write(name, site.admin)
+    expired = site.config_of("eve", "--validity-period=1ns")
+    user = expired["users"][0]["user"]
+    (site.folder / "eve.crt").write_bytes(base64.b64decode(user.pop("client-certificate-data")))
+    user["client-certificate"] = "eve.crt"  # found beside the kubeconfig
+    site.write("expired", expired)
+    site.change("stopped", server=f"https://127.0.0.1:{free_port()}")
+    another = base64.b64encode((site.api.pki / "front-proxy-ca.crt").read_bytes()).decode()
+    site.change("authority", certificate_authority_data=another)
+    site.change("token", user={"token": SECRET})
+    # An address for documentation: nothing is sent there, and loopback would never go through a proxy.
+    site.change("hidden", server="https://198.51.100.1:6443")
+    site.change("tunnel", proxy_url=f"http://ann:{SECRET}@127.0.0.1:{free_port()}")
+    grant_all_but_secrets(site.api, "clerk")
+    for name in ("nobody", "clerk"):
+        site.write(name, site.config_of(name))
+    site.change("clock", server=f"http://{stranger}")
+
+
+@pytest.fixture(scope="module")
+def refusals(site: Site, stranger: str) -> Play:
+    """One play, in which each host comes as far as it can: `free` lets no host wait for, or end with, another."""
+    write_kubeconfigs(site, stranger)
+    hosts = {name: site.named(name) for name in REFUSED}
+    hosts["context"]["kubernetes_context"] = "lba"
+    hosts["auto"] = {"kubernetes_provider": "auto", "kubernetes_instance": "a-very-long-instance"}
+    ambient = {"KUBECONFIG": str(site.path("auto")), "HTTPS_PROXY": f"http://ann:{SECRET}@{stranger}"}
+    return site.run(hosts, "-v", ANSIBLE_STRATEGY="free", **ambient)
+
+
+@pytest.mark.parametrize("host", REFUSED)
+def test_a_cluster_that_cannot_be_used_is_refused_with_the_remedy(
+    site: Site, stranger: str, refusals: Play, host: str
+) -> None:
+    report = printed(refusals, "Use the cluster", f"fatal: [{host}]: FAILED!")
+    assert "; nothing was changed\n" in report
+    path = site.path(host)
+    cluster = json.loads(path.read_text())["clusters"][0]["cluster"] if path.exists() else {}
+    proxy = cluster.get("proxy-url", f"http://{stranger}").replace(f"ann:{SECRET}@", "")
+    values = {"conf": str(path), "server": cluster.get("server", ""), "proxy": proxy.replace("//", "//***@")}
+    found, remedy = (text.format(**values) for text in REFUSED[host])
+    error = next(line for line in report.splitlines() if line.startswith("  error: "))
+    assert error.startswith(f"  error: {found}")
+    assert error.endswith(f": {remedy}.")
+
+
+def test_nothing_was_changed_and_nothing_secret_was_shown(site: Site, refusals: Play) -> None:
+    assert (refusals.recap["failed"], refusals.recap["changed"]) == (len(REFUSED), 0)
+    assert site.namespaces().isdisjoint(f"existing-{host}" for host in REFUSED)
+    assert not (site.folder / "data").exists()
+    assert SECRET not in refusals.output
+
+
+def test_auto_leaves_an_ambient_kubeconfig_alone_and_says_so(site: Site, refusals: Play) -> None:
+    assert "The provider is embedded because no K3s binary or address is given" in refusals.output
+    assert f"The KUBECONFIG of the environment ({site.path('auto')}) is left alone" in refusals.output
