@@ -4,6 +4,14 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a landing never fails by luck; new ones where there is time to look at them.
+# No deadline: how long an example takes says more about the machine than about the code.
+settings.register_profile(
+    "paddleflow", deadline=None, database=None, derandomize=not os.environ.get("PADDLEFLOW_EXTENDED")
+)
+settings.load_profile("paddleflow")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-FieldType = Literal["string", "int", "quantity", "bool", "datetime", "map", "list", "object"]
+FieldType = Literal["string", "int", "quantity", "resources", "bool", "datetime", "map", "list", "object"]
 
 
 class Rule(TypedDict):
@@ -32,6 +32,8 @@ class Field(TypedDict):
     min: NotRequired[int]
     max: NotRequired[int]
     secret: NotRequired[bool]
+    # Other names that a declaration may use, such as the reference's.
+    aliases: NotRequired[list[str]]
     # The path in the noun's texts (docs/model/) when it is not the field's own path.
     doc: NotRequired[str]
     # Of an object: its fields. Of a list or map: one item.
@@ -60,3 +62,14 @@ class Noun(TypedDict):
     status: dict[str, Field]
     rules: list[Rule]
     columns: list[Column]
+
+
+class Declared(TypedDict):
+    """What a user declares that becomes an object of another API. One with a noun of our own group is a Noun."""
+
+    api: str
+    kind: str
+    plural: str
+    scope: Literal["Cluster", "Namespaced"]
+    name: Field
+    spec: dict[str, Field]

@@ -1,0 +1,154 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""A queue: what a team is entitled to, what it may borrow, and where. It is a Volcano Queue; what Volcano has no field for
+stands in annotations, which our scheduler plugins and the infos read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from . import names, quantity
+from .check import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .table import Declared
+
+_NAME = f"^{names.LABEL}$"
+
+NOUN: Declared = {
+    "api": "scheduling.volcano.sh/v1beta1",
+    "kind": "Queue",
+    "plural": "queues",
+    "scope": "Cluster",
+    "name": {"type": "string", "pattern": _NAME, "min": 1, "max": 63},
+    "spec": {
+        "namespace": {"type": "string", "pattern": _NAME, "max": 63},
+        "quotaType": {
+            "type": "string",
+            "enum": ["elasticQuota", "volcanoCapabilityQuota"],
+            "default": "elasticQuota",
+            "immutable": True,
+        },
+        "max": {"type": "resources", "aliases": ["maxResources"]},
+        "min": {"type": "resources", "aliases": ["minResources"]},
+        "parent": {"type": "string", "pattern": _NAME, "max": 63, "default": "root"},
+        "isolation": {"type": "string", "enum": ["logical", "physical"], "default": "logical", "immutable": True},
+        "nodeGroup": {"type": "string", "pattern": _NAME, "max": 63},
+        "location": {"type": "map", "pattern": f"^{names.KEY}$", "items": {"type": "string", "max": 63}},
+        "hardwareTypes": {"type": "list", "items": {"type": "string", "min": 1, "max": 63}},
+        "schedulingPolicy": {"type": "list", "items": {"type": "string", "enum": ["priority"]}},
+        "ordering": {"type": "string", "enum": ["Fair", "StrictFIFO", "BestEffortFIFO"], "default": "Fair"},
+        "withinQueue": {"type": "string", "enum": ["Never", "LowerPriority"], "default": "Never"},
+        "lendable": {"type": "bool", "default": True},
+        "reclaimable": {"type": "bool", "default": True},
+        "maxRunningJobs": {"type": "int", "min": 1, "max": 100000},
+    },
+}
+
+# Fields that Volcano has no place for. What is at its default is not written.
+_ANNOTATED = {
+    "namespace": "namespace",
+    "quotaType": "quota-type",
+    "isolation": "isolation",
+    "hardwareTypes": "hardware-types",
+    "schedulingPolicy": "scheduling-policy",
+    "ordering": "ordering",
+    "withinQueue": "within-queue",
+    "maxRunningJobs": "max-running-jobs",
+}
+_RESERVED = ("default", "root")
+
+
+def problems(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """What no single field can tell."""
+    if name.lower() in _RESERVED:
+        yield Problem(("name",), f"'{name}'", "another name", "Volcano's own queues have these names.")
+    if spec.get("parent") == name:
+        yield Problem(("parent",), f"'{name}', the queue itself", "another queue")
+    elastic = spec.get("quotaType", "elasticQuota") == "elasticQuota"
+    if not elastic and spec.get("min"):
+        yield Problem(("min",), "given", "left out for quotaType volcanoCapabilityQuota, which guarantees nothing")
+    if spec.get("lendable") is False and not spec.get("min"):
+        yield Problem(("lendable",), "false", "true where there is no min", "Without an entitlement nothing is kept.")
+    if spec.get("isolation") == "physical" and "nodeGroup" not in spec:
+        yield Problem(("nodeGroup",), "missing", "the group of nodes that a queue with isolation physical owns")
+    for resource, low in spec.get("min", {}).items():
+        high = spec.get("max", {}).get(resource)
+        if high is not None and quantity.parse(low) > quantity.parse(high):
+            yield Problem(("min", resource), str(low), f"at most max.{resource}, {high}")
+
+
+def build(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The Volcano Queue of a declaration without problems."""
+    fields: dict[str, Any] = {"weight": 1, "parent": spec.get("parent", "root")}
+    if "max" in spec:
+        fields["capability"] = _amounts(spec["max"])
+    if "min" in spec:
+        fields["deserved"] = _amounts(spec["min"])
+        if spec.get("lendable") is False:
+            fields["guarantee"] = {"resource": _amounts(spec["min"])}
+    if "reclaimable" in spec:
+        fields["reclaimable"] = spec["reclaimable"]
+    if "nodeGroup" in spec:
+        fields["affinity"] = {
+            "nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [spec["nodeGroup"]]}
+        }
+    return {
+        "apiVersion": NOUN["api"],
+        "kind": NOUN["kind"],
+        "metadata": {
+            "name": name,
+            "labels": {**spec.get("location", {}), "app.kubernetes.io/managed-by": "paddleflow"},
+            "annotations": {
+                f"paddleflow.org/{key}": _text(spec[field])
+                for field, key in _ANNOTATED.items()
+                if field in spec and spec[field] != NOUN["spec"][field].get("default")
+            },
+        },
+        "spec": fields,
+    }
+
+
+def declared(queue: Mapping[str, Any]) -> dict[str, Any]:
+    """The declaration that a live Queue says, whoever wrote it: the inverse of build."""
+    meta, fields = queue.get("metadata", {}), queue.get("spec", {})
+    annotations = meta.get("annotations", {})
+    spec: dict[str, Any] = {}
+    for field, key in _ANNOTATED.items():
+        if f"paddleflow.org/{key}" in annotations:
+            spec[field] = _read(field, annotations[f"paddleflow.org/{key}"])
+    location = {k: v for k, v in meta.get("labels", {}).items() if k != "app.kubernetes.io/managed-by"}
+    owners = (
+        fields.get("affinity", {}).get("nodeGroupAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+    )
+    found = {
+        "max": fields.get("capability"),
+        "min": fields.get("deserved"),
+        "parent": fields.get("parent") if fields.get("parent") != "root" else None,
+        "lendable": False if fields.get("guarantee", {}).get("resource") else None,
+        "reclaimable": fields.get("reclaimable"),
+        "nodeGroup": owners[0] if owners else None,
+        "location": location or None,
+    }
+    return {**{key: value for key, value in found.items() if value is not None}, **spec}
+
+
+def _amounts(resources: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(amount) for name, amount in resources.items()}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def _read(field: str, text: str) -> Any:
+    if NOUN["spec"][field]["type"] == "string":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:  # somebody else's hand: shown as it is
+        return text

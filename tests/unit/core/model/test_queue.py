@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A queue's declaration and the Volcano Queue that it becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from paddleflow_core.model import check, queue
+
+from tests.support import documents
+
+SPEC = queue.NOUN["spec"]
+
+
+def said(name: str = "research", **spec: Any) -> list[str]:
+    read, problems = check.read(SPEC, spec)
+    return [problem.text() for problem in [*problems, *queue.problems(name, read)]]
+
+
+def test_an_elastic_queue_is_entitled_to_min_and_borrows_up_to_max() -> None:
+    built = queue.build("research", {"min": {"cpu": 4}, "max": {"cpu": "8", "nvidia.com/gpu": 0}})
+    assert (built["apiVersion"], built["kind"]) == ("scheduling.volcano.sh/v1beta1", "Queue")
+    assert built["spec"] == {
+        "weight": 1,
+        "parent": "root",
+        "deserved": {"cpu": "4"},
+        "capability": {"cpu": "8", "nvidia.com/gpu": "0"},  # an explicit 0 is none, not no limit
+    }
+    assert built["metadata"] == {
+        "name": "research",
+        "labels": {"app.kubernetes.io/managed-by": "paddleflow"},
+        "annotations": {},
+    }
+
+
+def test_what_is_not_to_be_lent_is_guaranteed() -> None:
+    built = queue.build("research", {"min": {"cpu": 4}, "lendable": False})
+    assert built["spec"]["guarantee"] == {"resource": {"cpu": "4"}}
+    assert "guarantee" not in queue.build("research", {"min": {"cpu": 4}, "lendable": True})["spec"]
+
+
+def test_a_queue_that_owns_nodes_is_held_to_their_group() -> None:
+    built = queue.build("research", {"isolation": "physical", "nodeGroup": "a100"})
+    assert built["spec"]["affinity"] == {
+        "nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["a100"]}
+    }
+
+
+def test_what_volcano_has_no_field_for_is_annotated_unless_it_is_the_default() -> None:
+    built = queue.build(
+        "research",
+        {
+            "namespace": "team",
+            "ordering": "StrictFIFO",
+            "withinQueue": "Never",
+            "maxRunningJobs": 3,
+            "hardwareTypes": ["V100"],
+        },
+    )
+    assert built["metadata"]["annotations"] == {
+        "paddleflow.org/namespace": "team",
+        "paddleflow.org/ordering": "StrictFIFO",
+        "paddleflow.org/max-running-jobs": "3",
+        "paddleflow.org/hardware-types": '["V100"]',
+    }
+
+
+@given(documents.objects(SPEC))
+def test_a_live_queue_says_the_declaration_that_it_was_built_from(spec: dict[str, Any]) -> None:
+    read, problems = check.read(SPEC, spec)
+    assert problems == []
+    assume(not list(queue.problems("research", read)))
+    built = queue.build("research", read)
+    assert queue.build("research", queue.declared(built)) == built
+
+
+def test_what_somebody_else_wrote_into_an_annotation_is_shown_as_it_is() -> None:
+    built = {"metadata": {"annotations": {"paddleflow.org/max-running-jobs": "many"}}}
+    assert queue.declared(built) == {"maxRunningJobs": "many"}
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "text"),
+    [
+        ("default", {}, "name is 'default', but must be another name. Volcano's own queues have these names."),
+        ("Root", {}, "name is 'Root', but must be another name."),
+        ("a", {"parent": "a"}, "parent is 'a', the queue itself, but must be another queue."),
+        ("a", {"quotaType": "volcanoCapabilityQuota", "min": {"cpu": 1}}, "min is given, but must be left out"),
+        ("a", {"lendable": False}, "lendable is false, but must be true where there is no min."),
+        ("a", {"isolation": "physical"}, "nodeGroup is missing, but must be the group of nodes"),
+        ("a", {"min": {"cpu": "2000m"}, "max": {"cpu": 1}}, "min.cpu is 2000m, but must be at most max.cpu, 1."),
+        ("a", {"max": {"cpu": -1}}, "max.cpu is -1, but must be"),
+        ("a", {"quotaType": "other"}, "quotaType is 'other', but must be one of elasticQuota, volcanoCapabilityQuota."),
+    ],
+)
+def test_what_is_wrong_with_a_queue(name: str, spec: dict[str, Any], text: str) -> None:
+    assert any(line.startswith(text) for line in said(name, **spec)), said(name, **spec)
+
+
+def test_a_good_queue_has_no_problems() -> None:
+    assert said("a", min={"cpu": 1, "memory": "1Gi"}, max={"cpu": "1000m"}, parent="b", lendable=False) == []
