@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .table import Field, Noun, Rule
-
-GROUP = "paddleflow.org"
-VERSION = "v1alpha1"
+    from .table import Field, OwnNoun, Rule
 
 # What a field type is in OpenAPI, and the names of its lower and upper bound there.
 _TYPES: dict[str, dict[str, Any]] = {
@@ -24,6 +21,7 @@ _TYPES: dict[str, dict[str, Any]] = {
         "anyOf": [{"type": "integer"}, {"type": "string"}],
         "pattern": r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]+))?$",
     },
+    "resources": {"type": "object"},
     "bool": {"type": "boolean"},
     "datetime": {"type": "string", "format": "date-time"},
     "map": {"type": "object"},
@@ -38,13 +36,14 @@ _BOUNDS = {
 }
 
 
-def crd(noun: Noun, texts: Mapping[str, str]) -> dict[str, Any]:
+def crd(noun: OwnNoun, texts: Mapping[str, str]) -> dict[str, Any]:
     """The whole definition. texts maps a field's path (`spec.nodeName`, `status.fileSystems.cachedBytes`) to its description,
     and the empty path to the noun's own."""
     root: dict[str, Field] = {
         "spec": {"type": "object", "required": True, "fields": noun["spec"]},
         "status": {"type": "object", "fields": noun["status"]},
     }
+    group, version = noun["api"].split("/")
     schema = _object(root, "", texts)
     schema["description"] = texts[""]
     # The API server's own fields: listed so that the schema is complete for readers, checked by the API server itself.
@@ -60,11 +59,11 @@ def crd(noun: Noun, texts: Mapping[str, str]) -> dict[str, Any]:
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
-            "name": f"{noun['plural']}.{GROUP}",
+            "name": f"{noun['plural']}.{group}",
             "labels": {"app.kubernetes.io/managed-by": "paddleflow"},
         },
         "spec": {
-            "group": GROUP,
+            "group": group,
             "names": {
                 "kind": noun["kind"],
                 "listKind": f"{noun['kind']}List",
@@ -76,7 +75,7 @@ def crd(noun: Noun, texts: Mapping[str, str]) -> dict[str, Any]:
             "scope": noun["scope"],
             "versions": [
                 {
-                    "name": VERSION,
+                    "name": version,
                     "served": True,
                     "storage": True,
                     "schema": {"openAPIV3Schema": schema},
@@ -101,6 +100,8 @@ def _schema(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
         item = _schema(field["items"], path, texts)
         del item["description"]
         schema["additionalProperties" if field["type"] == "map" else "items"] = item
+    if field["type"] == "resources":
+        schema["additionalProperties"] = _TYPES["quantity"]
     if "keys" in field:
         schema["x-kubernetes-list-type"] = "map"
         schema["x-kubernetes-list-map-keys"] = list(field["keys"])

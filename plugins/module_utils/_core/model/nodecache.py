@@ -7,23 +7,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .names import LABEL, SUBDOMAIN
+
 if TYPE_CHECKING:
-    from .table import Noun
+    from .table import OwnNoun
 
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 
-NOUN: Noun = {
+NOUN: OwnNoun = {
+    "api": "paddleflow.org/v1alpha1",
     "kind": "NodeCache",
     "plural": "nodecaches",
     "short_names": ["nc"],
     "scope": "Cluster",
+    "name": {"type": "string", "pattern": f"^{SUBDOMAIN}$", "min": 1, "max": 253},
     "spec": {
         "nodeName": {
             "type": "string",
             "required": True,
             "immutable": True,
-            "pattern": f"^{_SUBDOMAIN}$",
+            "pattern": f"^{SUBDOMAIN}$",
             "min": 1,
             "max": 253,
         },
@@ -41,7 +43,7 @@ NOUN: Noun = {
                     "fileSystem": {
                         "type": "string",
                         "required": True,
-                        "pattern": f"^{_LABEL}/{_SUBDOMAIN}$",
+                        "pattern": f"^{LABEL}/{SUBDOMAIN}$",
                         "min": 3,
                         # A namespace of 63, the slash, a name of 253.
                         "max": 317,

@@ -15,11 +15,11 @@ from .check import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .table import Declared
+    from .table import Noun
 
 _NAME = f"^{names.LABEL}$"
 
-NOUN: Declared = {
+NOUN: Noun = {
     "api": "scheduling.volcano.sh/v1beta1",
     "kind": "Queue",
     "plural": "queues",
@@ -82,7 +82,7 @@ def problems(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(("min", resource), str(low), f"at most max.{resource}, {high}")
 
 
-def build(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+def build(name: str, _namespace: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The Volcano Queue of a declaration without problems."""
     fields: dict[str, Any] = {"weight": 1, "parent": spec.get("parent", "root")}
     if "max" in spec:
@@ -97,7 +97,7 @@ def build(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
         fields["affinity"] = {
             "nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [spec["nodeGroup"]]}
         }
-    return {
+    queue = {
         "apiVersion": NOUN["api"],
         "kind": NOUN["kind"],
         "metadata": {
@@ -111,6 +111,14 @@ def build(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
         },
         "spec": fields,
     }
+    return [queue]
+
+
+def needs(_namespace: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What has to be there, and is made when it is not: never changed, never taken away."""
+    if "namespace" not in spec:
+        return []
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": spec["namespace"]}}]
 
 
 def declared(queue: Mapping[str, Any]) -> dict[str, Any]:

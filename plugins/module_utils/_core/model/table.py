@@ -52,24 +52,21 @@ class Column(TypedDict):
 
 
 class Noun(TypedDict):
-    """One kind of the group paddleflow.org."""
-
-    kind: str
-    plural: str
-    short_names: list[str]
-    scope: Literal["Cluster", "Namespaced"]
-    spec: dict[str, Field]
-    status: dict[str, Field]
-    rules: list[Rule]
-    columns: list[Column]
-
-
-class Declared(TypedDict):
-    """What a user declares that becomes an object of another API. One with a noun of our own group is a Noun."""
+    """Something that people declare, and the kind of object that it becomes."""
 
     api: str
     kind: str
     plural: str
     scope: Literal["Cluster", "Namespaced"]
+    # The form of its name as people give it; the object's name may be a slug of it.
     name: Field
     spec: dict[str, Field]
+
+
+class OwnNoun(Noun):
+    """One whose kind is ours: its definition (crds/) is generated, and spec is the object's own."""
+
+    short_names: list[str]
+    status: dict[str, Field]
+    rules: list[Rule]
+    columns: list[Column]

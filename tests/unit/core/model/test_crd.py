@@ -7,12 +7,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from paddleflow_core.model import crd as crd_module
 from paddleflow_core.model.crd import crd
 from paddleflow_core.model.nodecache import NOUN
-from paddleflow_core.model.table import Noun as NounTable
+from paddleflow_core.model.table import OwnNoun as NounTable
 
 if TYPE_CHECKING:
-    from paddleflow_core.model.table import Field, Noun
+    from paddleflow_core.model.table import Field, OwnNoun
 
 TEXTS = {
     "": "noun",
@@ -24,8 +25,13 @@ TEXTS = {
 }
 
 
+QUANTITY = crd_module._TYPES["quantity"]
+
+
 def definition(**fields: Field) -> dict[str, Any]:
-    noun: Noun = {
+    noun: OwnNoun = {
+        "api": "paddleflow.org/v1alpha1",
+        "name": {"type": "string"},
         "kind": "Thing",
         "plural": "things",
         "short_names": [],
@@ -55,6 +61,7 @@ def spec_of(**fields: Field) -> dict[str, Any]:
          {"type": "string", "minLength": 1, "maxLength": 5, "pattern": "^a", "enum": ["a", "ab"]}),
         ({"type": "int", "min": 0, "default": 3}, {"type": "integer", "format": "int64", "minimum": 0, "default": 3}),
         ({"type": "bool", "default": False}, {"type": "boolean", "default": False}),
+        ({"type": "resources"}, {"type": "object", "additionalProperties": QUANTITY}),
         ({"type": "datetime"}, {"type": "string", "format": "date-time"}),
         ({"type": "map", "max": 9, "items": {"type": "string"}},
          {"type": "object", "maxProperties": 9, "additionalProperties": {"type": "string"}}),

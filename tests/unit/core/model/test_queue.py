@@ -20,7 +20,7 @@ def said(name: str = "research", **spec: Any) -> list[str]:
 
 
 def test_an_elastic_queue_is_entitled_to_min_and_borrows_up_to_max() -> None:
-    built = queue.build("research", {"min": {"cpu": 4}, "max": {"cpu": "8", "nvidia.com/gpu": 0}})
+    (built,) = queue.build("research", "", {"min": {"cpu": 4}, "max": {"cpu": "8", "nvidia.com/gpu": 0}})
     assert (built["apiVersion"], built["kind"]) == ("scheduling.volcano.sh/v1beta1", "Queue")
     assert built["spec"] == {
         "weight": 1,
@@ -36,21 +36,23 @@ def test_an_elastic_queue_is_entitled_to_min_and_borrows_up_to_max() -> None:
 
 
 def test_what_is_not_to_be_lent_is_guaranteed() -> None:
-    built = queue.build("research", {"min": {"cpu": 4}, "lendable": False})
+    (built,) = queue.build("research", "", {"min": {"cpu": 4}, "lendable": False})
     assert built["spec"]["guarantee"] == {"resource": {"cpu": "4"}}
-    assert "guarantee" not in queue.build("research", {"min": {"cpu": 4}, "lendable": True})["spec"]
+    (lent,) = queue.build("research", "", {"min": {"cpu": 4}, "lendable": True})
+    assert "guarantee" not in lent["spec"]
 
 
 def test_a_queue_that_owns_nodes_is_held_to_their_group() -> None:
-    built = queue.build("research", {"isolation": "physical", "nodeGroup": "a100"})
+    (built,) = queue.build("research", "", {"isolation": "physical", "nodeGroup": "a100"})
     assert built["spec"]["affinity"] == {
         "nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["a100"]}
     }
 
 
 def test_what_volcano_has_no_field_for_is_annotated_unless_it_is_the_default() -> None:
-    built = queue.build(
+    (built,) = queue.build(
         "research",
+        "",
         {
             "namespace": "team",
             "ordering": "StrictFIFO",
@@ -67,13 +69,19 @@ def test_what_volcano_has_no_field_for_is_annotated_unless_it_is_the_default() -
     }
 
 
+def test_a_bound_namespace_has_to_be_there() -> None:
+    (namespace,) = queue.needs("", {"namespace": "team"})
+    assert (namespace["kind"], namespace["metadata"]["name"]) == ("Namespace", "team")
+    assert queue.needs("", {}) == []
+
+
 @given(documents.objects(SPEC))
 def test_a_live_queue_says_the_declaration_that_it_was_built_from(spec: dict[str, Any]) -> None:
     read, problems = check.read(SPEC, spec)
     assert problems == []
     assume(not list(queue.problems("research", read)))
-    built = queue.build("research", read)
-    assert queue.build("research", queue.declared(built)) == built
+    (built,) = queue.build("research", "", read)
+    assert queue.build("research", "", queue.declared(built)) == [built]
 
 
 def test_what_somebody_else_wrote_into_an_annotation_is_shown_as_it_is() -> None:
