@@ -94,8 +94,8 @@ molecule: env deps installed ## Converge the quickstart twice and verify it
 bench: bench-ground ## Run every benchmark
 
 .PHONY: bench-ground
-bench-ground: env deps installed ## Measure how fast a cluster comes up, and what it costs when idle
-	@$(dev)/python -m tests.bench.ground
+bench-ground: env deps installed ## Measure how fast a cluster comes up, and its cost when idle (ARGS=--cold compiles all)
+	@$(dev)/python -m tests.bench.ground $(ARGS)
 
 # --- what is derived ----------------------------------------------------------------------------
 

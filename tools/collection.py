@@ -8,6 +8,7 @@ The same tree gives the same bytes: a role that compares checksums sees a change
 from __future__ import annotations
 
 import argparse
+import fcntl
 import gzip
 import hashlib
 import io
@@ -95,11 +96,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Build the collection tarball.")
     parser.add_argument("--install", type=Path, metavar="DIR", help="also install it into this collections path")
     arguments = parser.parse_args()
-    tarball = build()
-    print(f"built {tarball.relative_to(tree.ROOT)} sha256:{hashlib.sha256(tarball.read_bytes()).hexdigest()}")
-    if arguments.install:
-        install(tarball, arguments.install)
-        print(f"installed it into {arguments.install}")
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    with (OUTPUT / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # `make quickstart` beside `make test`: they take turns
+        tarball = build()
+        print(f"built {tarball.relative_to(tree.ROOT)} sha256:{hashlib.sha256(tarball.read_bytes()).hexdigest()}")
+        if arguments.install:
+            install(tarball, arguments.install)
+            print(f"installed it into {arguments.install}")
     return 0
 
 

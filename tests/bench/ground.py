@@ -51,7 +51,10 @@ def seconds_to_ready() -> tuple[float, float]:
 def idle_megabytes() -> float:
     """Resident memory of every process of the cluster, shared pages counted once (PSS)."""
     total = 0
-    for tasks in Path("/sys/fs/cgroup/memory", INSTANCE).rglob("cgroup.procs"):
+    # One of these: cgroup v1, v2, v2 with systemd.
+    trees = ("memory/" + INSTANCE, INSTANCE, INSTANCE + ".slice")
+    (tree,) = [path for path in (Path("/sys/fs/cgroup", tree) for tree in trees) if path.is_dir()]
+    for tasks in tree.rglob("cgroup.procs"):
         for pid in tasks.read_text().split():
             try:
                 rollup = Path("/proc", pid, "smaps_rollup").read_text()

@@ -65,10 +65,10 @@ def reset() -> Play:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side (`pytest -n`): what shares the cluster in one process, what makes something of its own in others."""
+    """Side by side (`pytest -n`): embedded clusters in one process, for each is compared with the host before it."""
     for item in items:
-        shares = "platform" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("platform" if shares else item.path.stem))
+        embedded = "platform" in getattr(item, "fixturenames", ()) or item.path.stem == "test_kills"
+        item.add_marker(pytest.mark.xdist_group("embedded" if embedded else item.path.stem))
 
 
 @pytest.fixture(scope="session")
@@ -80,15 +80,15 @@ def platform() -> Iterator[Platform]:
     built("volcano")
     bare = plays.run("paddleflow.core.quickstart", VARIABLES, "--check", "--diff", log=LOGS / "cluster-bare.log").ok()
     left_by_check = host_state.look(f"/var/lib/{INSTANCE}").left_by(before)
-    moment = random.SystemRandom().uniform(5, 90)
-    print(f"the first quickstart is killed after {moment:.1f} s")
+    task = random.SystemRandom().randrange(plays.QUICKSTART_TASKS)
+    print(f"the first quickstart is killed in task {task}")
     try:
-        plays.run_killed("paddleflow.core.quickstart", VARIABLES, moment, log=LOGS / "cluster-killed.log")
+        plays.run_killed("paddleflow.core.quickstart", VARIABLES, task, log=LOGS / "cluster-killed.log")
         first = plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-quickstart.log").ok()
         second = plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-second.log").ok()
         data = Path("/var/lib", INSTANCE)
         yield Platform(data, bare, left_by_check, first, second)
-        assert checklogs.crashes(data) == []
+        assert checklogs.crashes(checklogs.programs(data)) == []
     finally:
         reset().ok()
     assert host_state.look(f"/var/lib/{INSTANCE}").left_by(before) == {}

@@ -12,17 +12,18 @@ from tests.support import host_state, plays
 
 INSTANCE = "pfkill"
 VARIABLES = plays.embedded(INSTANCE, 195)
-POINTS, SECONDS = 10, 80.0  # over about the length of a quickstart with caches
+POINTS = 10  # spread over the tasks of a quickstart
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("point", range(POINTS))
 def test_the_next_run_completes_and_reset_leaves_nothing(point: int) -> None:
     before = host_state.look(f"/var/lib/{INSTANCE}")
-    moment = 2 + random.SystemRandom().uniform(point, point + 1) * SECONDS / POINTS
-    print(f"killed after {moment:.1f} s")
+    each = plays.QUICKSTART_TASKS // POINTS
+    task = point * each + random.SystemRandom().randrange(each)
+    print(f"killed in task {task}")
     try:
-        plays.run_killed("paddleflow.core.quickstart", VARIABLES, moment, log=LOGS / f"kill-{point}.log")
+        plays.run_killed("paddleflow.core.quickstart", VARIABLES, task, log=LOGS / f"kill-{point}.log")
         plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / f"kill-{point}-next.log").ok()
     finally:
         plays.run("paddleflow.core.reset", VARIABLES, log=LOGS / f"kill-{point}-reset.log").ok()

@@ -7,7 +7,7 @@ A new line fails the run. Either it tells of a defect, which is then mended, or 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,8 +86,8 @@ def programs(data: Path) -> dict[str, list[Path]]:
     return found
 
 
-def matching(data: Path, wrong: Callable[[str, str], bool]) -> Iterator[str]:
-    for program, logs in programs(data).items():
+def matching(logs_of: Mapping[str, list[Path]], wrong: Callable[[str, str], bool]) -> Iterator[str]:
+    for program, logs in logs_of.items():
         for path in logs:
             for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
                 text = STAMP.sub("", line)
@@ -97,9 +97,9 @@ def matching(data: Path, wrong: Callable[[str, str], bool]) -> Iterator[str]:
 
 def unexpected(data: Path) -> list[str]:
     """Of a cluster that nobody disturbed."""
-    return [*matching(data, complaints), *crashes(data)]
+    return [*matching(programs(data), complaints), *crashes(programs(data))]
 
 
-def crashes(data: Path) -> list[str]:
-    """Of any cluster: whatever is done to the others, no program may crash."""
-    return list(matching(data, crashes_in))
+def crashes(logs_of: Mapping[str, list[Path]]) -> list[str]:
+    """Whatever is done to the others, no program may crash."""
+    return list(matching(logs_of, crashes_in))

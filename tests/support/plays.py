@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import re
 import signal
 import subprocess
@@ -93,16 +95,28 @@ def run(playbook: str, variables: Mapping[str, object], *arguments: str, log: Pa
     return Play(done.returncode, done.stdout)
 
 
-def run_killed(playbook: str, variables: Mapping[str, object], seconds: float, log: Path) -> None:
-    """SIGKILL to the whole session of the play, as a lost terminal or an impatient person would."""
+# How many a quickstart surely begins, from nothing or over half of one.
+QUICKSTART_TASKS = 100
+
+
+def run_killed(playbook: str, variables: Mapping[str, object], task: int, log: Path) -> None:
+    """SIGKILL to the whole session of the play, as a lost terminal would, at a random moment of the task of that number."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command(playbook, variables), env=environment(), cwd=ROOT,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-        )  # fmt: skip
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    with (
+        log.open("w", encoding="utf-8") as output,
+        subprocess.Popen(
+            command(playbook, variables), env=environment(), cwd=ROOT, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdout is not None
+        begun = -1
+        for line in process.stdout:
+            output.write(line)
+            begun += line.startswith("TASK [")
+            if begun == task:
+                break
+        assert begun == task, f"the play ended after {begun + 1} tasks, before it could be killed in task {task}"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(random.SystemRandom().uniform(0, 3))
+        os.killpg(process.pid, signal.SIGKILL)

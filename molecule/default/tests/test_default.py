@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from testinfra.host import Host
+
+from tests.support import checklogs
 
 DATA = "/var/lib/pfmolecule"
 KUBECTL = f"{DATA}/bin/kubectl --kubeconfig {DATA}/pki/admin.conf"
@@ -19,6 +22,11 @@ def kubectl(host: Host, arguments: str) -> dict[str, Any]:
 
 def test_the_marker_says_ready(host: Host) -> None:
     assert json.loads(host.file(f"{DATA}/install.json").content_string)["state"] == "ready"
+
+
+def test_no_program_says_anything_unexpected() -> None:
+    found = checklogs.unexpected(Path(DATA))
+    assert not found, "\n".join(found)
 
 
 def test_keys_are_roots_alone(host: Host) -> None:

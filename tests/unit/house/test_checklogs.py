@@ -41,14 +41,14 @@ def write(path: Path, line: str) -> None:
 def test_what_nobody_expected_is_found(data: Path, path: str, line: str) -> None:
     write(data / path, line)
     assert len(checklogs.unexpected(data)) == 1
-    assert checklogs.crashes(data) == []
+    assert checklogs.crashes(checklogs.programs(data)) == []
 
 
 @pytest.mark.parametrize("line", ["panic: assignment to entry in nil map", "Traceback (most recent call last):"])
 @pytest.mark.parametrize("path", ["log/kubelet/@400000.s", "pods-log/volcano-system_name_uid/webhooks/0.log"])
 def test_a_crash_is_found_whatever_was_done_to_the_cluster(data: Path, path: str, line: str) -> None:
     write(data / path, (STAMP if path.startswith("log/") else IN_A_POD) + line)
-    assert len(checklogs.crashes(data)) == 1
+    assert len(checklogs.crashes(checklogs.programs(data))) == 1
 
 
 def test_what_is_listed_is_harmless_in_its_own_program(data: Path) -> None:

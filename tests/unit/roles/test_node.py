@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -168,3 +169,69 @@ def test_the_order_of_keys_in_the_configuration_restarts_nothing_and_renews_noth
     assert [services.digest(one, item) for item in one.services] == [
         services.digest(other, item) for item in other.services
     ]
+
+
+def test_a_cgroup_tree_that_a_killed_run_left_half_made_gets_what_is_missing(tmp_path: Path) -> None:
+    hierarchy, tree = tmp_path / "cpuset", tmp_path / "cpuset/pf"
+    tree.mkdir(parents=True)
+    for folder, text in ((hierarchy, "0-1\n"), (tree, "\n")):
+        for mask in ("cpuset.cpus", "cpuset.mems"):
+            (folder / mask).write_text(text)
+    assert cgroups.missing_settings(hierarchy, tree) == [
+        (tree / "cpuset.cpus", "0-1\n"),
+        (tree / "cpuset.mems", "0-1\n"),
+    ]
+    for file, text in cgroups.missing_settings(hierarchy, tree):
+        file.write_text(text)
+    assert cgroups.missing_settings(hierarchy, tree) == []
+
+
+def test_controllers_are_passed_on_where_they_are_not_yet(tmp_path: Path) -> None:
+    tree = tmp_path / "pf"
+    tree.mkdir()
+    (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
+    (tmp_path / "cgroup.subtree_control").write_text("cpu memory pids\n")
+    (tree / "cgroup.subtree_control").write_text("memory\n")
+    assert cgroups.missing_settings(tmp_path, tree) == [(tree / "cgroup.subtree_control", "+cpu +pids")]
+
+
+def test_a_dash_does_not_put_one_clusters_slice_below_anothers(config: Config) -> None:
+    assert cgroups.slice_name(replace(config, instance="a-b")) == "a_b.slice"
+    assert "Slice=a_b.slice\n" in services.systemd_unit(replace(config, instance="a-b"), config.services[0])
+
+
+def test_preparing_a_boot_does_not_wait_for_the_run_that_starts_the_services(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "node.json"
+    path.write_text(json.dumps(RAW))
+    called: list[str] = []
+    monkeypatch.setattr(tool, "LOCKS", tmp_path)
+    monkeypatch.setattr(tool, "prepare", lambda _config, _host: called.append("prepare"))
+    monkeypatch.setattr("sys.argv", ["paddleflow_node", "prepare", "--config", str(path)])
+    with (tmp_path / "pf.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert tool.main() == 0
+    assert called == ["prepare"]
+
+
+def test_the_marker_goes_last_and_an_earlier_removal_is_made_good(config: Config) -> None:
+    for folder in (config.data_dir, tool.trash(config)):
+        (folder / "deep/er").mkdir(parents=True)
+        (folder / tool.MARKER).write_text("{}")
+        (folder / "deep/link").symlink_to("/")
+    tool.empty(tool.trash(config))
+    assert not tool.trash(config).exists()
+    tool.empty(tool.trash(config))  # twice is once
+    assert config.data_dir.exists()
+
+
+def test_builds_that_nothing_runs_from_are_removed(config: Config, tmp_path: Path) -> None:
+    for name in ("kube-1", "kube-2", "paddleflow_node"):
+        (tmp_path / name).touch()
+    current = replace(config, binary=str(tmp_path / "kube-2"))
+    look = Host(check=True)
+    tool.remove_old_builds(current, look)
+    assert look.changes == [f"no {tmp_path / 'kube-1'}"]
+    tool.remove_old_builds(current, Host())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kube-2", "paddleflow_node"]

@@ -15,6 +15,8 @@ from pathlib import Path
 from . import cgroups, leftovers, mounts, network, pki, services
 from .host import Config, Host, NodeError
 
+MARKER = "install.json"
+LOCKS = Path("/run/lock")
 FOLDERS = ("bin", "etc", "etcd", "kubelet", "containerd", "log", "services", "volumeplugins", "pods-log")
 
 
@@ -51,6 +53,15 @@ def up(config: Config, host: Host) -> None:
     link_applets(config, host)
     pki.up(config, host)
     services.up(config, host)
+    remove_old_builds(config, host)
+
+
+def remove_old_builds(config: Config, host: Host) -> None:
+    """Nothing runs from them any more once the services are up."""
+    current = Path(config.binary)
+    for path in current.parent.glob(f"{current.name.partition('-')[0]}-*"):
+        if path != current and host.change(f"no {path}"):
+            path.unlink()
 
 
 def stop(config: Config, host: Host) -> None:
@@ -73,17 +84,29 @@ def down(config: Config, host: Host) -> None:
             raise NodeError(
                 f"Something is still mounted below {config.data_dir}: unmount it, then run again. Nothing was removed."
             )
+        empty(trash(config))
         # Renamed first: a removal that is killed must not leave a cluster with half of its data.
         config.data_dir.rename(trash(config))
-    if trash(config).exists() and not host.check:
-        shutil.rmtree(trash(config))
+    if not host.check:
+        empty(trash(config))
 
 
 def trash(config: Config) -> Path:
     return config.data_dir.with_name(config.data_dir.name + ".removed")
 
 
-VERBS: dict[str, Callable[[Config, Host], None]] = {"prepare": prepare, "up": up, "stop": stop, "down": down}
+def empty(folder: Path) -> None:
+    """The marker goes last: by it the next run knows what a removal that was killed has left."""
+    if folder.exists():
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != MARKER:
+                path.unlink()
+        shutil.rmtree(folder)
+
+
+VERBS: dict[str, Callable[[Config, Host], None]] = {"up": up, "stop": stop, "down": down}
 
 
 def load(argument: str) -> Config:
@@ -98,7 +121,7 @@ def load(argument: str) -> Config:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="paddleflow_node", description=__doc__)
-    parser.add_argument("verb", choices=[*VERBS, "status"])
+    parser.add_argument("verb", choices=["prepare", *VERBS, "status"])
     parser.add_argument("--config", required=True, help="the node's JSON file, or - for standard input")
     parser.add_argument("--check", action="store_true", help="only say what would change")
     arguments = parser.parse_args()
@@ -108,9 +131,13 @@ def main() -> int:
             print(services.render(services.status(config)))
             return 0
         host = Host(check=arguments.check)
-        with open(f"/run/lock/{config.instance}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # two runs at once take turns
-            VERBS[arguments.verb](config, host)
+        if arguments.verb == "prepare":
+            # Called by systemd before the services, at a boot or while `up` starts the first one, holds the lock and waits.
+            prepare(config, host)
+        else:
+            with (LOCKS / f"{config.instance}.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # two runs at once take turns
+                VERBS[arguments.verb](config, host)
     except (NodeError, OSError) as error:
         print(str(error), file=sys.stderr)
         return 1

@@ -46,15 +46,27 @@ def up(config: Config, host: Host) -> None:
         tree = hierarchy / config.instance
         if not tree.exists() and host.change(f"cgroup {tree}"):
             tree.mkdir()
-            if is_v2():
-                wanted = " ".join(f"+{name}" for name in (hierarchy / "cgroup.controllers").read_text().split())
-                (hierarchy / "cgroup.subtree_control").write_text(wanted)
-                (tree / "cgroup.subtree_control").write_text(wanted)
-            for mask in ("cpuset.cpus", "cpuset.mems"):
-                if hierarchy.name.startswith("cpuset") and not (tree / mask).read_text().strip():
-                    (tree / mask).write_text((hierarchy / mask).read_text())
-        if not host.check and hierarchy.name in (*TRACKED_V1, ROOT.name):
+        if host.check:
+            continue
+        for file, text in missing_settings(hierarchy, tree):
+            file.write_text(text)
+        if hierarchy.name in (*TRACKED_V1, ROOT.name):
             (tree / SYSTEM).mkdir(exist_ok=True)
+
+
+def missing_settings(hierarchy: Path, tree: Path) -> list[tuple[Path, str]]:
+    """Looked at each time and not only when the tree is made: a run may have been killed in between."""
+    found = []
+    if is_v2(hierarchy):
+        controllers = (hierarchy / "cgroup.controllers").read_text().split()
+        for folder in (hierarchy, tree):
+            file = folder / "cgroup.subtree_control"
+            absent = [name for name in controllers if name not in file.read_text().split()]
+            found += [(file, " ".join(f"+{name}" for name in absent))] if absent else []
+    for mask in ("cpuset.cpus", "cpuset.mems"):
+        if hierarchy.name.startswith("cpuset") and not (tree / mask).read_text().strip():
+            found.append((tree / mask, (hierarchy / mask).read_text()))
+    return found
 
 
 def join(config: Config) -> None:
@@ -75,8 +87,13 @@ def members(trees: Iterable[Path]) -> set[int]:
     return found - {os.getpid()}
 
 
+def slice_name(config: Config) -> str:
+    """A dash in the name of a slice would put it below another one; instances have no underscore, so names stay apart."""
+    return f"{config.instance.replace('-', '_')}.slice"
+
+
 def trees(config: Config) -> list[Path]:
-    folder = f"{config.instance}.slice" if config.supervisor == "systemd" else config.instance
+    folder = slice_name(config) if config.supervisor == "systemd" else config.instance
     return [path for path in (hierarchy / folder for hierarchy in hierarchies(tracking_only=True)) if path.exists()]
 
 

@@ -27,7 +27,8 @@ class Network:
 
 @dataclass(frozen=True)
 class Ready:
-    """How a service shows that it answers: a TCP port, a unix socket, or a path of the API server."""
+    """How a service shows that it answers: a TCP port, a unix socket, a path of the API server, or its health check
+    (a URL inside the network namespace)."""
 
     kind: str
     target: str

@@ -38,7 +38,7 @@ def up(config: Config, host: Host) -> None:
         not fresh and host.succeeds([*inside, "link", "show", INSIDE]) and host.succeeds(["ip", "link", "show", name])
     )
     if not linked:
-        if not fresh:  # one end without the other: left by a run that was killed
+        if not fresh and not host.check:  # one end without the other: left by a run that was killed
             host.succeeds(["ip", "link", "delete", name])
         host.change(f"link {name}", ["ip", "link", "add", name, "type", "veth", "peer", "name", INSIDE, "netns", name])
     if host.check and (fresh or not linked):
@@ -55,12 +55,13 @@ def up(config: Config, host: Host) -> None:
                 [*prefix, "addr", "flush", "dev", device],
                 [*prefix, "addr", "add", wanted, "dev", device],
             )
-        host.run([*prefix, "link", "set", device, "up"])
-    host.run([*inside, "link", "set", "lo", "up"])
     if not host.succeeds([*inside, "link", "show", SERVICES]):
         host.change(f"bridge {SERVICES}", [*inside, "link", "add", SERVICES, "type", "bridge"])
-    host.run([*inside, "link", "set", SERVICES, "up"])
-    host.run(["ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv4.ip_forward=1"])
+    if not host.check:
+        host.run(["ip", "link", "set", name, "up"])
+        for device in ("lo", INSIDE, SERVICES):
+            host.run([*inside, "link", "set", device, "up"])
+        host.run(["ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv4.ip_forward=1"])
     _routes(config, host)
     _outbound(config, host)
 
@@ -105,15 +106,15 @@ def _outbound(config: Config, host: Host) -> None:
     name = config.instance
     exists = host.succeeds(["nft", "list", "table", "ip", name])
     note = config.data_dir / "forwarding-was"
-    if config.network.outbound and not exists:
-        if host.change("masquerade for outbound traffic"):
+    if config.network.outbound:
+        if not exists and host.change("masquerade for outbound traffic"):
             rules = config.run_dir / "outbound.nft"
             rules.write_text(outbound_table(config))
             host.run(["nft", "-f", str(rules)])
-            if FORWARDING.read_text().strip() == "0":
-                note.write_text("0")
-                FORWARDING.write_text("1")
-    elif exists and not config.network.outbound:
+        if FORWARDING.read_text().strip() == "0" and host.change("forwarding"):
+            note.write_text("0")
+            FORWARDING.write_text("1")
+    elif exists:
         host.change("no masquerade", ["nft", "delete", "table", "ip", name])
 
 
