@@ -84,7 +84,7 @@ api: env installed ## Run the tests against a real kube-apiserver with etcd
 
 .PHONY: cluster
 cluster: env deps installed ## Run the tests against a real node, started by the product's own playbook
-	@$(dev)/pytest -n 2 --dist loadgroup $(or $(TESTS),tests/cluster)
+	@$(dev)/pytest -n 2 $(or $(TESTS),tests/cluster)
 
 .PHONY: molecule
 molecule: env deps installed ## Converge the quickstart twice and verify it

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.support import checklogs, host_state, plays
 from tests.support.binaries import ROOT, built
@@ -64,11 +66,17 @@ def reset() -> Play:
     return plays.run("paddleflow.core.reset", VARIABLES, log=LOGS / "cluster-reset.log")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side (`pytest -n`): embedded clusters in one process, for each is compared with the host before it."""
-    for item in items:
-        embedded = "platform" in getattr(item, "fixturenames", ()) or item.path.stem == "test_kills"
-        item.add_marker(pytest.mark.xdist_group("embedded" if embedded else item.path.stem))
+class EmbeddedTogether(LoadScopeScheduling):
+    """Side by side (`pytest -n`): embedded clusters in one process, for each is compared with the host before it; every
+    other file for itself. xdist's own groups do nothing under pytest 9."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return file if "test_k3s" in file else "embedded"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> EmbeddedTogether:
+    return EmbeddedTogether(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -119,4 +119,27 @@ def run_killed(playbook: str, variables: Mapping[str, object], task: int, log: P
         assert begun == task, f"the play ended after {begun + 1} tasks, before it could be killed in task {task}"
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(random.SystemRandom().uniform(0, 3))
-        os.killpg(process.pid, signal.SIGKILL)
+        # Ansible's workers lead sessions of their own, and one that has lost its play waits for ever.
+        workers = [pid for pid in descendants(process.pid) if b"ansible-playbook" in command_line(pid)]
+        for pid in (process.pid, *workers):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def descendants(pid: int) -> list[int]:
+    parents = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path("/proc", str(pid), "cmdline").read_bytes()
+    except OSError:
+        return b""
