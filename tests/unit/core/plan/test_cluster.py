@@ -8,7 +8,7 @@ import typing as t
 from datetime import UTC, datetime
 
 import pytest
-from paddleflow_core.plan.access import NEEDS, PLATFORM_NAMESPACES, denied, reviews
+from paddleflow_core.plan.access import ADOPTING, GRANTING, NEEDS, PLACES, denied, refused, reviews
 from paddleflow_core.plan.cluster import QUESTIONS, Cluster, judge, minor, objects_of, server_date, unreachable
 
 SERVER = "https://lab:6443"
@@ -33,6 +33,7 @@ ANSWERS: dict[str, dict[str, t.Any]] = {
     "nodes": {"rc": 0, "stdout": "n1\tlinux\tcontainerd://1.7.1\tTrue\t\nn2\tlinux\tcri-o://1.30\tTrue\ttrue\n"},
     "storage": {"rc": 0, "stdout": "local\ttrue\nslow\t\n"},
     "workloads": {"rc": 0, "stdout": "Deployment\tkube-system\tcoredns\t\tcoredns:1\t\t\n"},
+    "classes": {"rc": 0, "stdout": '{"items": []}'},
     "access": {"rc": 0, "stdout": _review(True, verb="get", resource="nodes")},
 }
 
@@ -47,6 +48,11 @@ def test_a_good_cluster_has_no_findings_and_is_described() -> None:
     cluster, found = judged()
     assert found == []
     assert cluster == Cluster(SERVER, version="v1.34.4", nodes=["n1"], default_storage_class="local")
+
+
+def _classes(value: int, **labels: str) -> dict[str, t.Any]:
+    item = {"metadata": {"name": "high", "labels": labels}, "value": value}
+    return {"classes": {"stdout": json.dumps({"items": [item]}, indent=4)}}
 
 
 WORKLOADS = "Deployment\tvolcano-system\tv-scheduler\tHelm\tdocker.io/volcanosh/vc-scheduler:v1.9.0\t\t{}\n"
@@ -107,6 +113,27 @@ HAS_VOLCANO = f"The cluster of {SERVER} already has a Volcano 1.9.0 (Deployment 
             "error: The user ann may not create, patch namespaces; create jobs.batch, deployments.apps in a and b, but"
             " the installation does this: bind it to the ClusterRole cluster-admin, or grant just these.",
             id="permissions",
+        ),
+        pytest.param(
+            {
+                "access": {
+                    "stdout": _review(False, verb="bind", resource="clusterroles", group="rbac.authorization.k8s.io")
+                    + _review(False, verb="escalate", resource="clusterroles", group="rbac.authorization.k8s.io")
+                }
+            },
+            {},
+            "warning: The user ann may not bind, escalate clusterroles.rbac.authorization.k8s.io, but who may not has to"
+            " hold each permission that Volcano's programs are given: bind it to the ClusterRole cluster-admin, or grant"
+            " just these; the API server refuses the roles when one is missing.",
+            id="permissions to grant",
+        ),
+        pytest.param(
+            _classes(1000),
+            {"priority_classes": {"high": 100}},
+            "error: The PriorityClass high has the value 1000, but volcano_priority_classes says 100, and the value of a"
+            " class cannot be changed: give ours another name or the value 1000 in volcano_priority_classes, or remove"
+            " that one.",
+            id="a priority class of another value",
         ),
         pytest.param(
             {"access": {"rc": 1, "stdout": "", "stderr": "Error from server (NotFound): no such kind"}},
@@ -342,23 +369,57 @@ def test_the_date_of_the_server_is_read_from_the_logs_of_old_and_new_kubectl() -
     assert server_date("no log") is None
 
 
+def test_a_priority_class_of_the_same_value_or_of_no_interest_may_stay() -> None:
+    for wanted in ({"high": 7}, {"low": 1}, None):
+        assert judged(_classes(7), priority_classes=wanted)[1] == []
+
+
+def test_our_own_priority_class_of_an_earlier_value_has_another_remedy() -> None:
+    ours = {"app.kubernetes.io/name": "volcano", "app.kubernetes.io/managed-by": "paddleflow"}
+    (finding,) = judged(_classes(7, **ours), priority_classes={"high": 100})[1]
+    assert finding.endswith(
+        "remove it with: kubectl delete priorityclass high (pods keep the priority that they have)."
+    )
+
+
+def test_priority_classes_that_cannot_be_read_are_said() -> None:
+    (finding,) = judged({"classes": {"rc": 1, "stdout": "", "stderr": "error: EOF"}})[1]
+    assert "does not tell its priority classes (error: EOF)" in finding
+
+
 def test_small_parsers() -> None:
     assert minor("v1.34.4+k3s1") == (1, 34)
     assert minor("master") == (0, 0)
     assert objects_of(' {"a": 1}\n{"b": 2} ') == [{"a": 1}, {"b": 2}]
 
 
+def _asked(**options: t.Any) -> list[dict[str, str]]:
+    return [item["spec"]["resourceAttributes"] for item in reviews(**options)["items"]]
+
+
 def test_every_need_is_asked_for_by_verb_resource_and_namespace() -> None:
-    items = reviews()["items"]
-    asked = [item["spec"]["resourceAttributes"] for item in items]
+    asked = _asked()
     assert {"verb": "create", "resource": "namespaces"} in asked
     assert {"verb": "patch", "group": "apps", "resource": "deployments", "namespace": "volcano-system"} in asked
-    assert len(asked) == len({tuple(sorted(item.items())) for item in asked})
-    assert len(asked) == sum(
-        len(need.resources) * len(need.verbs) * (len(PLATFORM_NAMESPACES) if need.namespaced else 1) for need in NEEDS
-    )
+    assert {"verb": "get", "resource": "pods", "subresource": "log"} in asked
+    assert len(asked) == len({tuple(sorted(item.items())) for item in asked}), "none twice"
+    assert len(asked) == sum(len(need.resources) * len(need.verbs) for need in (*NEEDS, *GRANTING))
     # kubectl lets 50 requests a second through after the first 300.
     assert len(asked) < 300
+
+
+def test_needs_follow_what_the_variables_say() -> None:
+    places = {"volcano": "batch", "demo": "try"}
+    assert set(places) == set(PLACES) == {need.place for need in NEEDS} - {""}
+    assert {item["namespace"] for item in _asked(places=places) if "namespace" in item} == {"batch", "try"}
+    adopting = [item for item in _asked(adopt_volcano=True) if item not in _asked()]
+    assert {"verb": "delete", "group": "apps", "resource": "statefulsets"} in adopting
+    assert {item["resource"] for item in adopting} == {name for need in ADOPTING for name in need.resources}
+
+
+def test_what_only_grants_is_told_apart_and_a_subresource_is_named() -> None:
+    answers = _review(False, verb="get", resource="pods", subresource="log") + _review(False, verb="bind", resource="roles")
+    assert refused(objects_of(answers)) == (["get pods/log"], ["bind roles"])
 
 
 def test_nothing_is_denied_when_all_is_allowed() -> None:

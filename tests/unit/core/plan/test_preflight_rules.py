@@ -24,10 +24,21 @@ def test_the_control_node_has_its_own_needs() -> None:
     ]
     assert judged(control={"memory.total": 2 * GIB}) == [
         (
-            "error: The memory of the control node is 2.0 GiB, but 3.5 GiB are needed to compile Kubernetes:"
-            " use a larger machine."
+            "error: The memory of the control node is 2.0 GiB, but 3.5 GiB are needed to compile Kubernetes or"
+            " Volcano: use a larger machine."
         )
     ]
+
+
+def test_an_existing_cluster_gets_its_images_from_a_registry() -> None:
+    (sentence,) = judged(provider="existing", images=True)
+    assert sentence == (
+        "error: The variable images_registry is empty, but nothing is put on the nodes of a cluster that is there already, so"
+        " they pull the images of the platform: set it to a registry that this machine can push to and the nodes can pull"
+        " from (host/prefix)."
+    )
+    for settings in ({"registry": "r/p"}, {"images": False}, {"provider": "embedded"}):
+        assert sentence not in judged(**{"provider": "existing", "images": True, **settings})
 
 
 def test_what_two_directories_need_of_one_file_system_is_added_up() -> None:

@@ -11,8 +11,20 @@ URL = "https://example.org/k3s"
 
 @pytest.mark.parametrize("provider", ["existing", "k3s", "embedded"])
 def test_a_provider_that_is_asked_for_is_taken_whatever_else_is_there(provider: str) -> None:
-    choice = choose(provider, marker={"provider": "embedded"}, kubeconfig="/a", k3s_reachable=True)
+    choice = choose(provider, marker={"provider": provider}, kubeconfig="/a", k3s_reachable=True)
     assert choice == Choice(provider, f"The provider is {provider} because cluster_provider says so.")
+
+
+@pytest.mark.parametrize(("provider", "made"), [("k3s", "embedded"), ("embedded", "k3s")])
+def test_a_cluster_is_never_treated_as_one_of_another_provider(provider: str, made: str) -> None:
+    choice = choose(provider, marker={"provider": made, "state": "installing"})
+    assert choice.refused == (
+        f"an earlier run made a cluster of provider {made} here, but cluster_provider is {provider}: set it to {made} to go"
+        " on with that cluster or to take it away (paddleflow.core.reset), or set another kubernetes_instance."
+    )
+    # A cluster that is there already is only used, whatever else is on the host.
+    assert choose("existing", marker={"provider": made}).refused == ""
+    assert choose("auto", marker={"provider": made}).refused == ""
 
 
 def test_an_unknown_provider_is_refused() -> None:
@@ -48,7 +60,8 @@ def test_auto_else_compiles_kubernetes() -> None:
         f"The provider is embedded because K3s' release cannot be downloaded from {URL}; Kubernetes is compiled instead.",
     )
     assert choose("auto").reason == (
-        "The provider is embedded because no K3s binary or address is given; Kubernetes is compiled instead."
+        "The provider is embedded because no checksum of K3s' release is set (artifacts_k3s_sha256), and what cannot be checked"
+        " is not downloaded; Kubernetes is compiled instead."
     )
 
 

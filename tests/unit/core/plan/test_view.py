@@ -30,6 +30,7 @@ def test_no_secret_is_shown_and_its_change_is() -> None:
     same, again = view.pair(SECRET, {**SECRET, "status": 1})
     assert same == again
     assert view.pair(SECRET, None)[1] == {}
+    assert view.pair(None, SECRET)[1]["data"] == {"key": "hidden"}
 
 
 def test_the_copy_that_kubectl_keeps_is_not_shown() -> None:

@@ -81,6 +81,75 @@ def test_webhook_configurations_are_found_by_name() -> None:
     assert adoption.foreign_webhooks(items) == expected
 
 
+ROLE = {**OURS, "app.kubernetes.io/name": "volcano"}
+
+
+def priority_class(name: str, value: int, labels: Any = None) -> dict[str, Any]:
+    return {"kind": "PriorityClass", "metadata": {"name": name, "labels": labels}, "value": value}
+
+
+def test_priority_classes_of_others_stay_theirs_or_are_refused() -> None:
+    found = [
+        priority_class("system-node-critical", 2000001000),
+        priority_class("high", 100),
+        priority_class("low", -10, OURS),  # of this collection, but not of the role volcano
+        priority_class("normal", 0, ROLE),
+        priority_class("very-high", 5),
+        priority_class("very-low", 5, ROLE),
+    ]
+    wanted = {"very-low": -2000, "low": -10, "normal": 0, "high": 100, "very-high": 2000}
+    assert adoption.kept_classes(found, wanted) == ["high", "low", "very-high"]
+    needed = "and the value of a class cannot be changed"
+    assert adoption.class_problems(found, wanted) == [
+        (
+            f"The PriorityClass very-high has the value 5, but volcano_priority_classes says 2000, {needed}: give ours another"
+            " name or the value 5 in volcano_priority_classes, or remove that one."
+        ),
+        (
+            f"The PriorityClass very-low has the value 5, but volcano_priority_classes says -2000, {needed}: remove it with:"
+            " kubectl delete priorityclass very-low (pods keep the priority that they have)."
+        ),
+    ]
+
+
+def held(kind: str, name: str, uid: str = "u", labels: tuple[str, str] = ("", ""), owners: str = "") -> str:
+    return "\t".join((kind, name, uid, *labels, owners))
+
+
+MADE = ("volcano", "paddleflow")
+
+
+def test_what_the_role_made_and_what_follows_from_it_is_not_foreign() -> None:
+    rows = [
+        held("Pod", "volcano-scheduler-1-x", "3", owners="2"),  # before its owner
+        held("ReplicaSet", "volcano-scheduler-1", "2", owners="1"),
+        held("Deployment", "volcano-scheduler", "1", MADE),
+        held("EndpointSlice", "volcano-webhooks-x", "5", owners="4"),
+        held("Service", "volcano-webhooks", "4", MADE),
+        held("ConfigMap", "kube-root-ca.crt", "6"),
+        held("ServiceAccount", "default", "7"),
+        held("Lease", "volcano", "8"),
+        "PodMetrics\tvolcano-scheduler-1-x",  # computed: no uid
+        "",
+    ]
+    assert adoption.foreign_objects(rows, ["volcano"]) == []
+    assert adoption.foreign_objects(rows) == ["Lease volcano"]
+
+
+@pytest.mark.parametrize(
+    ("row", "foreign"),
+    [
+        (held("Deployment", "volcano-scheduler"), "Deployment volcano-scheduler"),
+        (held("Secret", "s", labels=("volcano", "Helm")), "Secret s"),
+        (held("Queue", "q", labels=("", "paddleflow")), "Queue q"),
+        (held("Pod", "p", owners="somebody else"), "Pod p"),
+        (held("ConfigMap", "volcano"), "ConfigMap volcano"),
+    ],
+)
+def test_everything_else_is_foreign(row: str, foreign: str) -> None:
+    assert adoption.foreign_objects([held("Deployment", "ours", "1", MADE), row], ["volcano"]) == [foreign]
+
+
 def queue(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": spec}
 
