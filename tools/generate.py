@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write what is derived from the model: crds/ today. `--check` writes nothing and fails when a file is stale."""
+"""Write what is derived from the model: crds/, and the documentation of the nouns' modules.
+
+`--check` writes nothing and fails when a file is stale.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tools import module_docs
 
 ROOT = Path(__file__).resolve().parent.parent
 NOUNS = ("nodecache",)
@@ -29,10 +34,30 @@ def outputs() -> dict[str, str]:
         definition = crd(noun, texts(name))
         sources = f"plugins/module_utils/_core/model/{name}.py and docs/model/{name}.yaml"
         found[f"crds/{definition['metadata']['name']}.yaml"] = HEADER.format(sources=sources) + dump(definition)
+    return found | modules()
+
+
+def modules() -> dict[str, str]:
+    """The modules of nouns, each with its documentation as the model says it."""
+    heads = yaml.safe_load((ROOT / "docs/model/modules.yaml").read_text(encoding="utf-8"))
+    found = {}
+    for name, head in heads.items():
+        file = importlib.import_module(f"paddleflow_core.model.{name}")
+        states = getattr(file, "STATES", ["present", "absent"])
+        path = f"plugins/modules/{name}.py"
+        source = (ROOT / path).read_text(encoding="utf-8")
+        document = module_docs.documentation(name, file.NOUN, states, texts(name), head)
+        source = module_docs.put(source, "DOCUMENTATION", dump(document))
+        found[path] = module_docs.put(source, "RETURN", dump(module_docs.returned(name)))
     return found
 
 
 def texts(name: str) -> dict[str, str]:
+    """A noun's own, and those that several nouns name by the `doc` of their fields."""
+    return {**_read("shared"), **_read(name)}
+
+
+def _read(name: str) -> dict[str, str]:
     found: dict[str, str] = yaml.safe_load((ROOT / "docs/model" / f"{name}.yaml").read_text(encoding="utf-8"))
     return found
 
@@ -43,7 +68,10 @@ def dump(document: Any) -> str:
 
 
 class IndentedDumper(yaml.SafeDumper):
-    """PyYAML does not indent lists below their key; yamllint wants it."""
+    """PyYAML does not indent lists below their key, which yamllint wants; and writes anchors, which nobody wants to read."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (PyYAML's signature)
+        return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 (PyYAML's signature)
         super().increase_indent(flow, False)

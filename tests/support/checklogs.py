@@ -58,7 +58,9 @@ HARMLESS = (
     Harmless(
         "kubelet", r"Failed to ensure process in container with oom score", "the init of a container, not of a machine"
     ),
-    Harmless("coredns", r"plugin/kubernetes: Failed to watch", "it starts while the API server does"),
+    Harmless(
+        "coredns", r"Failed to watch|starting server with unsynced Kubernetes API", "it starts before it may read"
+    ),
     Harmless("controllers|scheduler|webhooks", r"Neither --kubeconfig nor --master was specified", "a pod"),
     Harmless(
         "scheduler", r"argument node is null|received argument of nil node", "Volcano, of pods that have no node yet"

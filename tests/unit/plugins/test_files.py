@@ -1,41 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The module `files`, run as Ansible runs it: a program with JSON on its standard input."""
+"""The module `files`."""
 
 from __future__ import annotations
 
-import json
 import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tools import tree
-
-MODULE = tree.ROOT / "plugins/modules/files.py"
-START = """
-import json, runpy, sys
-from ansible.module_utils import basic
-basic._ANSIBLE_ARGS, basic._ANSIBLE_PROFILE = sys.stdin.buffer.read(), "legacy"
-runpy.run_path(sys.argv[1], run_name="__main__")
-"""
+from tests.support import modules
 
 
 def run(dest: Path, contents: dict[str, str], check: bool = False, **options: Any) -> dict[str, Any]:
-    arguments = {
-        "ANSIBLE_MODULE_ARGS": {"dest": str(dest), "contents": contents, "_ansible_check_mode": check, **options}
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", START, str(MODULE)],
-        input=json.dumps(arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    return modules.run("files", {"dest": str(dest), "contents": contents, **options}, check=check)
 
 
 def test_files_are_placed_once(tmp_path: Path) -> None:

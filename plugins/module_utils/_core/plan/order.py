@@ -24,10 +24,13 @@ _REST = _QUEUES + 1
 
 
 def phase(found: Mapping[str, Any]) -> int:
-    kind = found.get("kind")
-    if kind == "Queue" and str(found.get("apiVersion", "")).startswith("scheduling.volcano.sh/"):
+    if is_queue(found):
         return _QUEUES
-    return next((number for number, kinds in enumerate(_PHASES) if kind in kinds), _REST)
+    return next((number for number, kinds in enumerate(_PHASES) if found.get("kind") in kinds), _REST)
+
+
+def is_queue(found: Mapping[str, Any]) -> bool:
+    return found.get("kind") == "Queue" and str(found.get("apiVersion", "")).startswith("scheduling.volcano.sh/")
 
 
 def waves(objects: Sequence[Object], depths: Mapping[str, int]) -> list[list[int]]:

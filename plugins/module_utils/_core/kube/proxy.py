@@ -1,0 +1,87 @@
+# Copyright: the paddleflow.core authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+
+"""Whether an API server is asked through a proxy, and what the proxy is told."""
+
+from __future__ import annotations
+
+import base64
+import typing as t
+from urllib.parse import unquote, urlsplit
+
+from .errors import ConfigError
+
+if t.TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Go never sends these to a proxy of the environment, and so kubectl does not.
+_LOCAL = "localhost,127.0.0.0/8,::1"
+
+
+def choose(server: str, asked: str, configured: str, no_proxy: str, environment: Mapping[str, str]) -> str:
+    """The proxy's URL, or nothing: one that was asked for here, else the kubeconfig's, else the environment's.
+
+    NO_PROXY of the environment exempts nothing from a kubeconfig's proxy-url, which is meant for this very server.
+
+    :param asked: the option proxy or its variable; ``no_proxy`` likewise
+    :param configured: proxy-url of the kubeconfig
+    """
+    where = urlsplit(server)
+    url = asked or configured or _variable(environment, f"{where.scheme}_proxy")
+    exempt = no_proxy or ("" if configured and not asked else _variable(environment, "no_proxy"))
+    if url and not asked and not configured:
+        exempt = f"{exempt},{_LOCAL}"
+    if not url or _exempted(where.hostname or "", where.port or (443 if where.scheme == "https" else 80), exempt):
+        return ""
+    url = url if "://" in url else f"http://{url}"
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise ConfigError(f"the proxy {without_password(url)}", "is no HTTP proxy", "give http://host:port")
+    return url
+
+
+def headers(options: Mapping[str, str]) -> dict[str, str]:
+    """What kubernetes.core's proxy_headers mean (the arguments of urllib3's make_headers)."""
+    found = {}
+    if options.get("proxy_basic_auth"):
+        found["proxy-authorization"] = basic(options["proxy_basic_auth"])
+    if options.get("basic_auth"):
+        found["authorization"] = basic(options["basic_auth"])
+    if options.get("user_agent"):
+        found["user-agent"] = options["user_agent"]
+    return found
+
+
+def login_of(url: str) -> dict[str, str]:
+    """The header for a user and password in the proxy's URL, which urllib3 ignores."""
+    parts = urlsplit(url)
+    if not parts.username:
+        return {}
+    return {"proxy-authorization": basic(f"{unquote(parts.username)}:{unquote(parts.password or '')}")}
+
+
+def basic(user_and_password: str) -> str:
+    return "Basic " + base64.b64encode(user_and_password.encode()).decode("ascii")
+
+
+def without_password(url: str) -> str:
+    scheme, separator, rest = url.rpartition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
+def _variable(environment: Mapping[str, str], name: str) -> str:
+    return environment.get(name.upper()) or environment.get(name) or ""
+
+
+def _exempted(host: str, port: int, no_proxy: str) -> bool:
+    from ..plan.proxy import uncovered
+
+    entries = []
+    for entry in no_proxy.split(","):
+        name, _colon, only = entry.strip().rpartition(":")
+        if name and only.isdigit() and (":" not in name or name.endswith("]")):
+            entries.append(name if int(only) == port else "")
+        else:
+            # Others write all names below a domain with a star.
+            entries.append(entry.strip().removeprefix("*") or entry.strip())
+    return not uncovered(",".join(entries), [host])

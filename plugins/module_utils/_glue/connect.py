@@ -1,0 +1,54 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""From a module's options to a client, with nothing secret left to be printed."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from .._core.kube import config
+from .._core.kube.client import Client
+from .._core.kube.transport import Transport
+from .arguments import AUTH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible.module_utils.basic import AnsibleModule
+
+
+def client(module: AnsibleModule, discover: bool = False) -> Client:
+    """
+    :param discover: for kinds beyond those that the client knows of itself
+    :raises ConfigError: when nothing names a cluster, or what names it is wrong
+    """
+    options = {name: module.params[name] for name in AUTH if module.params.get(name) is not None}
+    if isinstance(options.get("kubeconfig"), dict):
+        module.no_log_values.update(_secrets(options["kubeconfig"].get("users", [])))
+    transport = Transport(config.resolve(options, os.environ), agent="paddleflow.core")
+    if not discover:
+        return Client(transport)
+    from .._core.kube.discovery import Discovery, cache_folder
+
+    return Client(transport, Discovery(transport, cache_folder(os.environ)))
+
+
+def deadline(module: AnsibleModule) -> float:
+    seconds: int = module.params["wait_timeout"]
+    return time.monotonic() + seconds
+
+
+def _secrets(part: Any) -> Iterator[str]:
+    """Every text among the users of a kubeconfig that was given inline, but for their names."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key != "name":
+                yield from _secrets(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _secrets(value)
+    elif isinstance(part, str) and part:
+        yield part

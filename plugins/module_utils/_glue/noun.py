@@ -1,0 +1,141 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""The one way in which the module of a noun works: read what was declared, say all that is wrong with it, carry it out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+
+from ansible.module_utils.basic import AnsibleModule
+
+from .._core.kube.declare import Run, Wanted, declare
+from .._core.kube.errors import KubeError
+from .._core.model import check
+from .._core.model.names import option, slug
+from . import arguments, connect, results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from .._core.kube.declare import Outcome
+    from .._core.model.check import Problem
+    from .._core.model.table import Noun
+
+
+class NounFile(Protocol):
+    """What a file of the model offers."""
+
+    NOUN: Noun
+
+    def problems(self, name: str, spec: Mapping[str, Any], /) -> Iterable[Problem]: ...
+
+    def build(self, name: str, namespace: str, spec: Mapping[str, Any], /) -> list[dict[str, Any]]: ...
+
+
+class Declared(NamedTuple):
+    """One declaration, as it was read from the options."""
+
+    name: str
+    namespace: str
+    state: str
+    spec: dict[str, Any]
+    metadata: dict[str, dict[str, str]]
+    where: str
+
+
+def run(noun: NounFile) -> NoReturn:
+    module = AnsibleModule(
+        argument_spec=arguments.of(noun.NOUN, getattr(noun, "STATES", ["present", "absent"])), supports_check_mode=True
+    )
+    declarations, problems = read(noun, module.params)
+    if problems:
+        module.fail_json(msg="\n".join(problems), problems=problems)
+    try:
+        client = connect.client(module)
+        how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
+        outcomes = declare(how, wanted(noun, declarations, client.namespace, module.params["recreate"]))
+    except KubeError as error:
+        module.fail_json(msg=str(error))
+    leave(module, outcomes)
+
+
+def read(noun: NounFile, options: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
+    """What is declared, and everything that is wrong with it, in the words of the options."""
+    items = options.get("objects")
+    if items is None:
+        return _one(noun, options, options, "")
+    spec = arguments.declared(noun.NOUN["spec"], options)
+    beside = sorted([*map(option, spec), *(["name"] if options.get("name") else [])])
+    if beside:
+        return [], [
+            f"{', '.join(beside)} and objects are both given: give {', '.join(beside)} in each entry of objects."
+        ]
+    found: list[Declared] = []
+    problems: list[str] = []
+    for number, item in enumerate(items):
+        more, wrong = _one(noun, item, options, f"objects[{number}]")
+        found += more
+        problems += wrong
+    return found, [*problems, *_twice(found)]
+
+
+def _one(
+    noun: NounFile, item: Mapping[str, Any], shared: Mapping[str, Any], where: str
+) -> tuple[list[Declared], list[str]]:
+    name = item.get("name") or ""
+    state = item.get("state") or shared.get("state") or "present"
+    spec, wrong = check.read(noun.NOUN["spec"], arguments.declared(noun.NOUN["spec"], item))
+    _name, problems = check.read({"name": {**noun.NOUN["name"], "required": True}}, {"name": name or None})
+    if state != "absent":  # for which the name is enough
+        problems += wrong or ([] if problems else noun.problems(name, spec))
+    metadata = {part: {**(shared.get(part) or {}), **(item.get(part) or {})} for part in arguments.SHARED}
+    # Of a kind without namespaces, an option of that name is a field like any other.
+    placed = noun.NOUN["scope"] == "Namespaced"
+    namespace = (item.get("namespace") or shared.get("namespace") or "") if placed else ""
+    prefix = ": ".join(part for part in (where, f"{noun.NOUN['kind'].lower()} {name}" if name else "") if part)
+    said = [f"{prefix}: {one.text(option)}" if prefix else one.text(option) for one in problems]
+    return [Declared(name, namespace, state, spec, metadata, where)], said
+
+
+def _twice(found: Sequence[Declared]) -> list[str]:
+    first: dict[tuple[str, str], str] = {}
+    problems = []
+    for one in found:
+        key = (one.namespace, one.name)
+        if one.name and key in first:
+            problems.append(f"{one.where}: {one.name} is declared in {first[key]} already: keep one of the two.")
+        first.setdefault(key, one.where)
+    return problems
+
+
+def wanted(noun: NounFile, declarations: Iterable[Declared], namespace: str, recreate: bool) -> list[Wanted]:
+    found = []
+    for one in declarations:
+        place = one.namespace or (namespace if noun.NOUN["scope"] == "Namespaced" else "")
+        if one.state == "absent":
+            # What else belongs to it is owned by it, and goes with it.
+            metadata = {"name": slug(one.name), **({"namespace": place} if place else {})}
+            identity = {"apiVersion": noun.NOUN["api"], "kind": noun.NOUN["kind"], "metadata": metadata}
+            found.append(Wanted(identity, "absent", where=one.where))
+            continue
+        needs = noun.needs(place, one.spec) if hasattr(noun, "needs") else []
+        found += [Wanted(other, "ensured", where=one.where) for other in needs]
+        for built in noun.build(one.name, place, one.spec):
+            for part, values in one.metadata.items():
+                if values:
+                    built["metadata"][part] = {**values, **built["metadata"].get(part, {})}
+            found.append(Wanted(built, "present", built["kind"] == noun.NOUN["kind"], recreate, one.where))
+    return found
+
+
+def leave(module: AnsibleModule, outcomes: Sequence[Outcome]) -> NoReturn:
+    answer: dict[str, Any] = {
+        "changed": any(one.changed for one in outcomes),
+        "objects": [results.entry(one, module.params["return_content"]) for one in outcomes],
+    }
+    if module._diff:
+        answer["diff"] = results.diffs(outcomes)
+    if any(one.error is not None for one in outcomes):
+        module.fail_json(msg=results.failure(outcomes), **answer)
+    module.exit_json(**answer)

@@ -1,0 +1,64 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""What modules return: one shape, whatever was declared and however many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .._core.plan import view
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._core.kube.declare import Outcome
+
+
+def entry(outcome: Outcome, content: bool) -> dict[str, Any]:
+    found = outcome.after or outcome.before or outcome.wanted.object
+    metadata = found.get("metadata", {})
+    result: dict[str, Any] = {
+        "kind": found.get("kind", ""),
+        "namespace": metadata.get("namespace", ""),
+        "name": metadata.get("name", ""),
+        "changed": outcome.changed,
+        "action": outcome.action,
+    }
+    if outcome.error is not None:
+        result["error"] = str(outcome.error)
+    if content and outcome.after is not None:
+        result["object"] = view.pair(None, outcome.after)[1] | (
+            {"status": outcome.after["status"]} if "status" in outcome.after else {}
+        )
+    return result
+
+
+def diffs(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
+    import yaml  # only for who asked to see the difference
+
+    found = []
+    for outcome in outcomes:
+        if outcome.changed:
+            header = view.title(outcome.after or outcome.before or outcome.wanted.object)
+            before, after = (
+                yaml.safe_dump(one, sort_keys=True, default_flow_style=False, allow_unicode=True) if one else ""
+                for one in view.pair(outcome.before, outcome.after)
+            )
+            found.append({"before_header": header, "after_header": header, "before": before, "after": after})
+    return found
+
+
+def failure(outcomes: Sequence[Outcome]) -> str:
+    """Every object that failed, where it stands in the declaration, and that the others were written."""
+    bad = [one for one in outcomes if one.error is not None]
+    lines = [f"{one.wanted.where}: {one.error}" if one.wanted.where else str(one.error) for one in bad]
+    if len(outcomes) == 1:
+        return lines[0]
+    done = sum(one.changed for one in outcomes)
+    return "\n".join(
+        [
+            f"{len(bad)} of {len(outcomes)} objects failed, {done} were changed, {len(outcomes) - len(bad) - done} needed nothing:",
+            *lines,
+        ]
+    )

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of objects brought into their declared state, against a real API server."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from paddleflow_core.kube import config
+from paddleflow_core.kube.client import Client
+from paddleflow_core.kube.declare import Outcome, Run, Wanted, declare
+from paddleflow_core.kube.discovery import Discovery
+from paddleflow_core.kube.transport import Transport
+
+from tests.support.control_plane import ControlPlane
+
+
+@pytest.fixture(scope="module")
+def client(api: ControlPlane) -> Iterator[Client]:
+    transport = Transport(config.resolve({"kubeconfig": str(api.kubeconfig)}, {}))
+    yield Client(transport, Discovery(transport, None))
+    transport.close()
+
+
+@pytest.fixture
+def team(api: ControlPlane, request: pytest.FixtureRequest) -> str:
+    name = "declare-" + "".join(c if c.isalnum() else "-" for c in request.node.name.lower())[:40].strip("-")
+    api.kubectl("create", "namespace", name)
+    return name
+
+
+def settings(namespace: str, name: str = "one", **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}, "data": data}
+
+
+def run(client: Client, *wanted: Wanted | dict[str, Any], **how: Any) -> list[Outcome]:
+    given = [one if isinstance(one, Wanted) else Wanted(one) for one in wanted]
+    return declare(Run(client, time.monotonic() + 60, **how), given)
+
+
+def actions(outcomes: list[Outcome]) -> list[str]:
+    return [one.action for one in outcomes]
+
+
+def version(api: ControlPlane, namespace: str, name: str = "one") -> str:
+    found: str = json.loads(api.kubectl("get", "configmap", name, "-n", namespace, "-o", "json"))["metadata"][
+        "resourceVersion"
+    ]
+    return found
+
+
+def test_it_is_created_then_left_alone_then_changed(api: ControlPlane, client: Client, team: str) -> None:
+    assert actions(run(client, settings(team, a="1"))) == ["created"]
+    before = version(api, team)
+    assert actions(run(client, settings(team, a="1"))) == ["unchanged"]
+    assert version(api, team) == before
+    assert actions(run(client, settings(team, a="2"))) == ["changed"]
+
+
+def test_what_is_no_longer_declared_is_dropped_and_what_others_wrote_stays(
+    api: ControlPlane, client: Client, team: str
+) -> None:
+    run(client, settings(team, a="1", b="2"))
+    api.kubectl("patch", "configmap", "one", "-n", team, "--type=merge", "-p", '{"data":{"theirs":"3"}}')
+    (outcome,) = run(client, settings(team, a="1"))
+    assert outcome.action == "changed"
+    assert outcome.after is not None
+    assert outcome.after["data"] == {"a": "1", "theirs": "3"}
+    assert actions(run(client, settings(team, a="1"))) == ["unchanged"]
+
+
+def test_check_mode_says_what_apply_then_does(client: Client, team: str) -> None:
+    for wanted in (settings(team, a="1"), settings(team, a="2"), settings(team, a="2")):
+        (would,) = run(client, wanted, check=True)
+        (does,) = run(client, wanted)
+        assert would.action == does.action
+        assert (would.after or {}).get("data") == (does.after or {}).get("data")
+
+
+def test_check_mode_knows_what_is_not_there_yet(api: ControlPlane, client: Client) -> None:
+    thing = {"apiVersion": "nowhere.example/v1", "kind": "Thing", "metadata": {"name": "one"}}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "declare-later"}}
+    would = run(client, namespace, settings("declare-later"), thing, check=True)
+    assert actions(would) == ["created", "created", "created"]
+    assert api.try_kubectl("get", "namespace", "declare-later").returncode != 0
+
+
+def test_a_namespace_and_a_definition_come_before_what_needs_them(client: Client) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.declare.example"},
+        "spec": {
+            "group": "declare.example",
+            "names": {"kind": "Gadget", "plural": "gadgets"},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    gadget = {
+        "apiVersion": "declare.example/v1",
+        "kind": "Gadget",
+        "metadata": {"name": "one", "namespace": "declare-together"},
+        "spec": {"size": 1},
+    }
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "declare-together"}}
+    assert actions(run(client, gadget, settings("declare-together"), definition, namespace)) == ["created"] * 4
+    assert actions(run(client, gadget, definition)) == ["unchanged"] * 2
+    absent = [Wanted(one, "absent") for one in (gadget, definition)]
+    assert actions(run(client, *absent)) == ["deleted"] * 2
+    assert actions(run(client, *absent)) == ["unchanged"] * 2
+
+
+def test_a_failure_is_its_objects_alone_and_says_why(client: Client, team: str) -> None:
+    wrong = settings(team, "wrong")
+    wrong["data"] = {"not a key": "1"}
+    good, bad, nowhere = run(client, settings(team), wrong, settings("declare-nowhere"))
+    assert (good.action, bad.action, nowhere.action) == ("created", "failed", "failed")
+    assert "data[not a key]" in str(bad.error)
+    assert "declare-nowhere" in str(nowhere.error)
+
+
+def test_a_kind_that_is_nowhere_is_an_error_and_its_absence_is_none(client: Client) -> None:
+    thing = {"apiVersion": "nowhere.example/v1", "kind": "Thing", "metadata": {"name": "one"}}
+    there, gone = run(client, thing, Wanted(thing, "absent"))
+    assert (there.action, gone.action) == ("failed", "unchanged")
+    assert "nowhere.example/v1" in str(there.error)
+
+
+def test_absent_removes_and_waits(api: ControlPlane, client: Client, team: str) -> None:
+    run(client, settings(team))
+    gone = Wanted(settings(team), "absent")
+    assert actions(run(client, gone, check=True)) == ["deleted"]
+    assert actions(run(client, gone)) == ["deleted"]
+    assert api.try_kubectl("get", "configmap", "one", "-n", team).returncode != 0
+    assert actions(run(client, gone)) == ["unchanged"]
+
+
+def test_what_only_has_to_be_there_is_never_changed(api: ControlPlane, client: Client, team: str) -> None:
+    assert actions(run(client, Wanted(settings(team, a="1"), "ensured"))) == ["created"]
+    before = version(api, team)
+    assert actions(run(client, Wanted(settings(team, a="2"), "ensured"))) == ["unchanged"]
+    assert version(api, team) == before
+
+
+def test_a_field_of_another_manager_is_a_conflict_until_it_is_forced(
+    api: ControlPlane, client: Client, team: str
+) -> None:
+    run(client, settings(team, a="1"))
+    api.kubectl("patch", "configmap", "one", "-n", team, "--type=merge", "-p", '{"data":{"a":"9"}}')
+    for check in (True, False):
+        (outcome,) = run(client, settings(team, a="1"), check=check)
+        assert outcome.action == "failed"
+        assert "kubectl" in str(outcome.error)
+    assert actions(run(client, settings(team, a="1"), force_conflicts=True)) == ["changed"]
+
+
+def test_what_cannot_be_changed_is_named_and_made_anew_when_that_is_allowed(client: Client, team: str) -> None:
+    def fixed(value: str) -> dict[str, Any]:
+        return {**settings(team, a=value), "immutable": True}
+
+    run(client, fixed("1"))
+    (refused,) = run(client, fixed("2"))
+    assert refused.action == "failed"
+    assert "immutable" in str(refused.error)
+    wanted = Wanted(fixed("2"), recreate=True)
+    assert actions(run(client, wanted, check=True)) == ["recreated"]
+    assert actions(run(client, wanted)) == ["recreated"]
+    assert actions(run(client, wanted)) == ["unchanged"]
+
+
+def test_quantities_and_server_defaults_are_no_change(client: Client, team: str) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "one", "namespace": team},
+        "spec": {"hard": {"cpu": "1000m", "memory": "1024Mi"}},
+    }
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "one", "namespace": team},
+        "spec": {"ports": [{"port": 80}], "selector": {"a": "b"}},
+    }
+    assert actions(run(client, quota, service)) == ["created"] * 2
+    assert actions(run(client, quota, service)) == ["unchanged"] * 2
+    assert actions(run(client, quota, service, check=True)) == ["unchanged"] * 2
+
+
+def test_many_at_once_keep_their_order_and_are_listed_once(client: Client, team: str) -> None:
+    many = [settings(team, f"n{i}", a=str(i)) for i in range(40)]
+    assert actions(run(client, *many)) == ["created"] * 40
+    assert [one.wanted.object["metadata"]["name"] for one in run(client, *many)] == [f"n{i}" for i in range(40)]
+    requests: list[str] = []
+    counted = client.transport.request
+
+    def request(method: str, path: str, **how: Any) -> Any:
+        requests.append(method)
+        return counted(method, path, **how)
+
+    client.transport.request = request  # type: ignore[method-assign]
+    try:
+        assert actions(run(client, *many)) == ["unchanged"] * 40
+    finally:
+        del client.transport.request
+    assert requests == ["GET"]

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our client against the real API server of a test run, as its administrator or anybody else."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+from paddleflow_core.kube import config
+from paddleflow_core.kube.client import Client, Object
+from paddleflow_core.kube.discovery import Discovery
+from paddleflow_core.kube.transport import Transport
+
+from tests.support.control_plane import ControlPlane
+
+
+def kubeconfig(api: ControlPlane, user: str = "admin", *options: str) -> dict[str, Any]:
+    """With a client certificate by the cluster's own authority. Only ``admin`` may do anything."""
+    rights = ["--org=system:masters"] if user == "admin" else []
+    command = [str(api.folder / "bin/kubeadm"), "kubeconfig", "user", f"--client-name={user}", *rights, *options]
+    done = subprocess.run([*command, f"--config={api.folder}/kubeadm.yaml"], check=True, capture_output=True)
+    made: dict[str, Any] = yaml.safe_load(done.stdout)
+    return made
+
+
+def changed(document: Mapping[str, Any], *, user: Mapping[str, Any] | None = None, **cluster: Any) -> dict[str, Any]:
+    """A kubeconfig with other credentials, or other fields of its cluster."""
+    (first,) = document["clusters"]
+    (who,) = document["users"]
+    entry = {**first["cluster"], **{name.replace("_", "-"): value for name, value in cluster.items()}}
+    return {
+        **document,
+        "clusters": [{**first, "cluster": {name: value for name, value in entry.items() if value is not None}}],
+        "users": [{**who, "user": who["user"] if user is None else user}],
+    }
+
+
+class Session:
+    """Clients that end with the test, each with the options that a module would have."""
+
+    def __init__(self, api: ControlPlane) -> None:
+        self.api = api
+        self.admin = kubeconfig(api)
+        self._transports: list[Transport] = []
+
+    def transport(self, environment: Mapping[str, str] | None = None, /, **options: Any) -> Transport:
+        options = options or {"kubeconfig": self.admin}
+        made = Transport(config.resolve(options, environment or {}, service_account=self.api.folder / "nowhere"))
+        self._transports.append(made)
+        return made
+
+    def client(self, environment: Mapping[str, str] | None = None, /, **options: Any) -> Client:
+        transport = self.transport(environment, **options)
+        return Client(transport, Discovery(transport, None))
+
+    def close(self) -> None:
+        for transport in self._transports:
+            transport.close()
+
+
+@contextlib.contextmanager
+def session_in(api: ControlPlane, namespace: str) -> Iterator[Session]:
+    """With a namespace that is there."""
+    session = Session(api)
+    try:
+        session.client().apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        yield session
+    finally:
+        session.close()
+
+
+def config_map(namespace: str, name: str, **data: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": data,
+    }

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a call of a module costs before it does anything: what is sent, and what is compiled anew each time.
+
+Time is a ratio to what every module of Ansible pays for its own base, in one run, since machines differ.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import tree
+
+MODULES = sorted(path.stem for path in tree.files() if path.match("plugins/modules/*.py"))
+EMPTY = "from ansible.module_utils.basic import AnsibleModule\nAnsibleModule(argument_spec={}).exit_json()\n"
+PAYLOAD_BYTES = 150_000  # over an empty module
+SHARE_OF_BASE = 0.25  # of the time that importing ansible.module_utils.basic takes
+HEAVY = {"kubernetes", "openshift", "requests", "boto3", "hvac", "urllib3", "yaml"}
+
+MEASURE = """
+import sys, time
+base = "ansible.module_utils.basic"
+begin = time.process_time(); __import__(base); between = time.process_time()
+__import__("ansible_collections.paddleflow.core.plugins.modules." + sys.argv[1]); end = time.process_time()
+print((end - between) / (between - begin), *sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+# In a process of its own: Ansible's builder leaves a zip file open, which pytest would hold against the test.
+SEND = """
+import sys
+from ansible.executor import module_common
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar
+init_plugin_loader()
+name, path = sys.argv[1:]
+built = module_common.modify_module(
+    module_name=name, module_path=path, templar=Templar(DataLoader()), remote_is_local=True,
+    module_args={"_ansible_selinux_special_fs": [], "_ansible_version": "2"}, module_compression="ZIP_DEFLATED",
+    task_vars={"ansible_python_interpreter": sys.executable, "ansible_playbook_python": sys.executable},
+)
+print(len(built.b_module_data))
+"""
+
+
+def payload(name: str, path: Path) -> int:
+    """The bytes that Ansible sends."""
+    done = subprocess.run(
+        [sys.executable, "-c", SEND, name, str(path)],
+        env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(tree.BUILD / "collections")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split()[-1])
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_call_sends_little(name: str, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.py"
+    empty.write_text(EMPTY)
+    base = payload("empty", empty)
+    path = tree.ROOT / f"plugins/modules/{name}.py"
+    sent = payload(f"ansible_collections.paddleflow.core.plugins.modules.{name}", path)
+    print(f"{name}: {sent - base} bytes over an empty module")
+    assert sent - base <= PAYLOAD_BYTES
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_call_compiles_little_and_imports_nothing_heavy(name: str) -> None:
+    def once() -> tuple[float, set[str]]:
+        done = subprocess.run(
+            [sys.executable, "-B", "-X", "pycache_prefix=/nonexistent", "-c", MEASURE, name],
+            env={"PYTHONPATH": str(tree.BUILD / "collections"), "PATH": ""},
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        share, *imported = done.stdout.split()
+        return float(share), set(imported)
+
+    shares, imported = zip(*(once() for _ in range(3)), strict=True)
+    print(f"{name}: {min(shares):.2f} of what Ansible's own base costs")
+    assert min(shares) <= SHARE_OF_BASE
+    assert not HEAVY & set.union(*imported)
