@@ -122,6 +122,20 @@ def test_what_fails_is_named_and_what_was_written_is_said(served: ControlPlane) 
     assert [one["action"] for one in answer["objects"]] == ["created", "failed"]
 
 
+def test_waiting_ends_when_the_queue_is_open_and_says_why_when_it_does_not(served: ControlPlane) -> None:
+    late = queue(served, name="q-wait", wait=True, wait_timeout=2)
+    assert late["failed"]
+    assert "Queue q-wait" in late["msg"]
+    assert "status.state" in late["msg"]
+    assert late["objects"][0]["changed"]  # it was written all the same
+    opened = '{"status":{"state":"Open"}}'
+    served.kubectl(
+        "patch", "queues.scheduling.volcano.sh", "q-wait", "--subresource=status", "--type=merge", "-p", opened
+    )
+    done = queue(served, name="q-wait", wait=True, wait_timeout=60, return_content=True)
+    assert done["objects"][0]["object"]["status"]["state"] == "Open"
+
+
 def test_no_secret_of_the_connection_is_printed(served: ControlPlane) -> None:
     kubeconfig = json.loads(served.kubectl("config", "view", "--raw", "-o", "json"))
     answer = queue(served, kubeconfig=kubeconfig, name="q-secret")

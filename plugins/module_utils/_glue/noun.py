@@ -27,6 +27,7 @@ class NounFile(Protocol):
     """What a file of the model offers."""
 
     NOUN: Noun
+    READY: tuple[str, str]
 
     def problems(self, name: str, spec: Mapping[str, Any], /) -> Iterable[Problem]: ...
 
@@ -55,9 +56,40 @@ def run(noun: NounFile) -> NoReturn:
         client = connect.client(module)
         how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
         outcomes = declare(how, wanted(noun, declarations, client.namespace, module.params["recreate"]))
+        if module.params["wait"] and not module.check_mode and not any(one.error for one in outcomes):
+            outcomes = ready(how, noun, outcomes)
     except KubeError as error:
         module.fail_json(msg=str(error))
     leave(module, outcomes)
+
+
+def ready(how: Run, noun: NounFile, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes again, once every object of the noun is as its readers need it, with what it then says of itself."""
+    from .._core.kube import conditions
+    from .._core.kube.wait import Target, WaitError, wait
+
+    kind = how.client.kind(noun.NOUN["api"], noun.NOUN["kind"])
+    path, value = noun.READY
+    waiting = [one for one in outcomes if one.after is not None and one.after["kind"] == kind.kind]
+    targets = [
+        Target(
+            kind,
+            one.after["metadata"]["name"],
+            one.after["metadata"].get("namespace", ""),
+            conditions.value(path, value),
+        )
+        for one in waiting
+        if one.after is not None
+    ]
+    try:
+        found = dict(zip(map(id, waiting), wait(how.client, targets, deadline=how.deadline), strict=True))
+    except WaitError as error:
+        unready = {one.target.name for one in error.unready}
+        return [
+            one._replace(error=error) if one.after is not None and one.after["metadata"]["name"] in unready else one
+            for one in outcomes
+        ]
+    return [one._replace(after=found.get(id(one), one.after)) for one in outcomes]
 
 
 def read(noun: NounFile, options: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:

@@ -49,6 +49,9 @@ NOUN: Noun = {
     },
 }
 
+# Where a live queue says that it is ready, and how.
+READY = ("status.state", "Open")
+
 # Fields that Volcano has no place for. What is at its default is not written.
 _ANNOTATED = {
     "namespace": "namespace",
