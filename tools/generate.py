@@ -16,7 +16,7 @@ import yaml
 from tools import module_docs
 
 ROOT = Path(__file__).resolve().parent.parent
-NOUNS = ("nodecache",)
+NOUNS = ("filesystem", "filesystem_link", "flavour", "nodecache", "samplejob", "sampleset")
 HEADER = """\
 ---
 # SPDX-License-Identifier: Apache-2.0

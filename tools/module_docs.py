@@ -76,7 +76,8 @@ def _options(fields: Mapping[str, Field], path: str, texts: Mapping[str, str]) -
 
 
 def _option(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]:
-    description = [part for part in re.split(r"(?<=\.)\s+", texts[field.get("doc", path)].strip()) if part]
+    path = field.get("doc", path)
+    description = [part for part in re.split(r"(?<=\.)\s+", texts[path].strip()) if part]
     if "default" in field:
         description.append(f"When nothing is given it is V({_written(field['default'])}).")
     if "enum" in field:

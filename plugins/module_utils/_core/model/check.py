@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .table import Field
 
 Path = tuple[str | int, ...]
+HIDDEN = "a value that is not shown"
 
 
 class Problem(NamedTuple):
@@ -29,6 +30,8 @@ class Problem(NamedTuple):
     found: str
     allowed: str
     remedy: str = ""
+    # The reference's error code, where it is not that of the field (`codes` of the noun).
+    code: str = ""
 
     def text(self, name: Callable[[str], str] = str) -> str:
         """For people; `name` turns a field into what they wrote, an option or a flag."""
@@ -51,7 +54,7 @@ def show(value: object) -> str:
 
 def _object(fields: Mapping[str, Field], declared: object, path: Path, problems: list[Problem]) -> dict[str, Any]:
     if not isinstance(declared, dict):
-        problems.append(Problem(path, show(declared), "a mapping"))
+        problems.append(Problem(path, HIDDEN if _hides(fields) else show(declared), "a mapping"))
         return {}
     aliases: dict[object, str] = {alias: name for name, field in fields.items() for alias in field.get("aliases", ())}
     found: dict[str, Any] = {}
@@ -78,22 +81,29 @@ def _unknown(fields: Mapping[str, Field], key: object, path: Path) -> Problem:
 
 
 def _value(field: Field, value: object, path: Path, problems: list[Problem]) -> Any:
-    return _READERS[field["type"]](field, value, path, problems)
+    before = len(problems)
+    found = _READERS[field["type"]](field, value, path, problems)
+    if field.get("secret"):
+        problems[before:] = [problem._replace(found=HIDDEN) for problem in problems[before:]]
+    return found
+
+
+def _hides(fields: Mapping[str, Field]) -> bool:
+    return any(field.get("secret") or _hides(field.get("fields", {})) for field in fields.values())
 
 
 def _string(field: Field, value: object, path: Path, problems: list[Problem]) -> Any:
     # A number is what YAML makes of an unquoted 1.10 or 0123; its text may no longer be what was written.
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    taken = isinstance(value, int) and not isinstance(value, bool) and not field.get("quoted")
+    text = str(value) if taken else value
     if not isinstance(text, str):
-        problems.append(
-            Problem(
-                path, show(value), _allowed(field), "Put it into quotes." if isinstance(value, (float, bool)) else ""
-            )
-        )
+        remedy = "Put it into quotes." if isinstance(value, (int, float)) else ""
+        problems.append(Problem(path, show(value), _allowed(field), remedy))
         return value
     if "enum" in field:
+        word = field.get("spellings", {}).get(text.lower(), text)
         for allowed in field["enum"]:
-            if allowed.lower() == text.lower():
+            if allowed.lower() == word.lower():
                 return allowed
         problems.append(Problem(path, show(text), _allowed(field)))
     elif not field.get("min", 0) <= len(text) <= field.get("max", len(text)) or (

@@ -40,7 +40,7 @@ def crd(noun: OwnNoun, texts: Mapping[str, str]) -> dict[str, Any]:
     """The whole definition. texts maps a field's path (`spec.nodeName`, `status.fileSystems.cachedBytes`) to its description,
     and the empty path to the noun's own."""
     root: dict[str, Field] = {
-        "spec": {"type": "object", "required": True, "fields": noun["spec"]},
+        "spec": {"type": "object", "required": True, "fields": noun["spec"], "rules": noun.get("spec_rules", [])},
         "status": {"type": "object", "fields": noun["status"]},
     }
     group, version = noun["api"].split("/")
@@ -79,7 +79,7 @@ def crd(noun: OwnNoun, texts: Mapping[str, str]) -> dict[str, Any]:
                     "served": True,
                     "storage": True,
                     "schema": {"openAPIV3Schema": schema},
-                    "subresources": {"status": {}},
+                    "subresources": _subresources(noun),
                     "additionalPrinterColumns": [
                         {"name": column["name"], "type": column["type"], "jsonPath": column["path"]}
                         for column in noun["columns"]
@@ -90,9 +90,17 @@ def crd(noun: OwnNoun, texts: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def _subresources(noun: OwnNoun) -> dict[str, Any]:
+    found: dict[str, Any] = {"status": {}}
+    if "scale" in noun:
+        found["scale"] = {"specReplicasPath": noun["scale"]["spec"], "statusReplicasPath": noun["scale"]["status"]}
+    return found
+
+
 def _schema(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]:
     """One field. A list's or map's items share its path, as an option's suboptions do."""
-    schema = {**_TYPES[field["type"]], "description": texts[field.get("doc", path)]}
+    path = field.get("doc", path)
+    schema = {**_TYPES[field["type"]], "description": texts[path]}
     values: Mapping[str, Any] = field
     if "fields" in field:
         schema.update(_object(field["fields"], path, texts))
@@ -111,14 +119,17 @@ def _schema(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
     for key, bound in zip(("min", "max"), _BOUNDS.get(field["type"], ()), strict=False):
         if key in values:
             schema[bound] = values[key]
+    rules = [*schema.get("x-kubernetes-validations", []), *field.get("rules", [])]
     if field.get("immutable") and field.get("required"):
-        rules = schema.setdefault("x-kubernetes-validations", [])
         rules.append({"rule": "self == oldSelf", "message": "cannot be changed"})
+    if rules:
+        schema["x-kubernetes-validations"] = [dict(rule) for rule in rules]
     return schema
 
 
 def _object(fields: Mapping[str, Field], path: str, texts: Mapping[str, str]) -> dict[str, Any]:
     prefix = f"{path}." if path else ""
+    fields = {name: field for name, field in fields.items() if not field.get("secret")}
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {name: _schema(field, f"{prefix}{name}", texts) for name, field in fields.items()},

@@ -29,12 +29,19 @@ class Field(TypedDict):
     immutable: NotRequired[bool]
     pattern: NotRequired[str]
     enum: NotRequired[list[str]]
+    # Other words that a declaration may use for those of enum, in lower case, such as the reference's.
+    spellings: NotRequired[dict[str, str]]
+    # Only text is taken: a number would be what YAML made of it (an unquoted 0755 is 493).
+    quoted: NotRequired[bool]
     min: NotRequired[int]
     max: NotRequired[int]
+    # Never part of the object, only of a Secret beside it; never shown.
     secret: NotRequired[bool]
     # Other names that a declaration may use, such as the reference's.
     aliases: NotRequired[list[str]]
-    # The path in the noun's texts (docs/model/) when it is not the field's own path.
+    # What the API server checks of it beside all this; self is the field.
+    rules: NotRequired[list[Rule]]
+    # The path in the texts (docs/model/) when it is not the field's own path; the fields below it follow.
     doc: NotRequired[str]
     # Of an object: its fields. Of a list or map: one item.
     fields: NotRequired[dict[str, Field]]
@@ -51,7 +58,27 @@ class Column(TypedDict):
     path: str
 
 
-class Noun(TypedDict):
+class Scale(TypedDict):
+    """Where `kubectl scale` finds the number that is wanted and the one that is there."""
+
+    spec: str
+    status: str
+
+
+class Parts(TypedDict, total=False):
+    """What only some nouns have."""
+
+    # The field manager of a noun that is one part of an object which another noun makes: it is applied and taken away
+    # by this manager alone, and the object stays.
+    manager: str
+    # The reference's code of what is wrong with a field (the first part of its path), where it has one of its own.
+    codes: dict[str, str]
+    scale: Scale
+    # Rules about the spec alone; self is the spec.
+    spec_rules: list[Rule]
+
+
+class Noun(Parts):
     """Something that people declare, and the kind of object that it becomes."""
 
     api: str

@@ -31,6 +31,10 @@ FIELDS: dict[str, Field] = {
     "words": {"type": "list"},
     "inner": {"type": "object", "fields": {"podIPs": {"type": "string", "required": True}}},
     "free": {"type": "object"},
+    "driver": {"type": "string", "enum": ["mem", "disk"], "spellings": {"old": "disk", "": "mem"}},
+    "mode": {"type": "string", "quoted": True, "pattern": "^[0-7]{4}$"},
+    "key": {"type": "string", "max": 5, "secret": True},
+    "keys": {"type": "object", "fields": {"key": {"type": "quantity", "secret": True}}},
 }
 
 
@@ -65,6 +69,11 @@ def bad(declared: object) -> list[str]:
         ({"words": [1, "x"]}, {"words": [1, "x"]}),
         ({"inner": {"podIPs": "x"}}, {"inner": {"podIPs": "x"}}),
         ({"free": {"any": {"thing": 1}}}, {"free": {"any": {"thing": 1}}}),
+        ({"driver": "Mem"}, {"driver": "mem"}),
+        ({"driver": "OLD"}, {"driver": "disk"}),
+        ({"driver": ""}, {"driver": "mem"}),
+        ({"mode": "0755"}, {"mode": "0755"}),
+        ({"key": 12}, {"key": "12"}),
     ],
 )
 def test_good_values_are_read(declared: dict[Any, Any], read: dict[str, Any]) -> None:
@@ -79,8 +88,8 @@ def test_the_references_spelling_of_resources_is_read_as_kubernetes_own() -> Non
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
-        ([], "the declaration is [], but must be a mapping."),
-        ({"nmae": 1}, "nmae is not known here, but must be one of free, inner, "),
+        ({"inner": []}, "inner is [], but must be a mapping."),
+        ({"nmae": 1}, "nmae is not known here, but must be one of driver, free, inner, "),
         ({"nmae": 1}, "Did you mean name?"),
         ({3: 1}, "3 is not known here"),
         ({"name": "A"}, "name is 'A', but must be text like ^[a-z]+$."),
@@ -112,10 +121,21 @@ def test_the_references_spelling_of_resources_is_read_as_kubernetes_own() -> Non
         ({"inner": {}}, "inner.podIPs is missing, but must be text."),
         ({"free": []}, "free is [], but must be a mapping."),
         ({"name": "x" * 200 + "!"}, "xxx..., but must be"),
+        ({"driver": "older"}, "driver is 'older', but must be one of mem, disk."),
+        ({"mode": 493}, "mode is 493, but must be text like ^[0-7]{4}$. Put it into quotes."),
     ],
 )
 def test_what_is_wrong_is_said_with_place_finding_and_remedy(declared: object, said: str) -> None:
     assert any(said in text for text in bad(declared)), bad(declared)
+
+
+@pytest.mark.parametrize(
+    "declared", [{"key": "planted"}, {"key": ["planted"]}, {"keys": {"key": "planted"}}, {"keys": "planted"}, "planted"]
+)
+def test_what_is_secret_is_not_repeated(declared: object) -> None:
+    (line,) = bad(declared)
+    assert "a value that is not shown, but must be" in line
+    assert "planted" not in line
 
 
 def test_everything_wrong_is_said_at_once() -> None:

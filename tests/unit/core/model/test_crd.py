@@ -13,7 +13,7 @@ from paddleflow_core.model.nodecache import NOUN
 from paddleflow_core.model.table import OwnNoun as NounTable
 
 if TYPE_CHECKING:
-    from paddleflow_core.model.table import Field, OwnNoun
+    from paddleflow_core.model.table import Field, OwnNoun, Rule
 
 TEXTS = {
     "": "noun",
@@ -28,8 +28,8 @@ TEXTS = {
 QUANTITY = crd_module._TYPES["quantity"]
 
 
-def definition(**fields: Field) -> dict[str, Any]:
-    noun: OwnNoun = {
+def noun(**fields: Field) -> OwnNoun:
+    return {
         "api": "paddleflow.org/v1alpha1",
         "name": {"type": "string"},
         "kind": "Thing",
@@ -41,7 +41,10 @@ def definition(**fields: Field) -> dict[str, Any]:
         "rules": [],
         "columns": [],
     }
-    return crd(noun, TEXTS)
+
+
+def definition(**fields: Field) -> dict[str, Any]:
+    return crd(noun(**fields), TEXTS)
 
 
 def schema(made: dict[str, Any]) -> dict[str, Any]:
@@ -123,6 +126,45 @@ def test_an_optional_immutable_field_is_checked_by_its_parent() -> None:
 
 def test_a_text_can_be_shared() -> None:
     assert spec_of(field={"type": "bool", "doc": "other"})["properties"]["field"]["description"] == "shared"
+
+
+def test_the_texts_below_a_shared_text_are_beside_it() -> None:
+    inner: Field = {"type": "object", "doc": "other", "fields": {"part": {"type": "bool"}}}
+    made = crd({**noun(field=inner)}, {**TEXTS, "other.part": "part"})
+    field = schema(made)["properties"]["spec"]["properties"]["field"]
+    assert (field["description"], field["properties"]["part"]["description"]) == ("shared", "part")
+
+
+def test_what_is_secret_is_no_part_of_the_object() -> None:
+    inner: Field = {"type": "string", "required": True, "secret": True}
+    field = spec_of(field={"type": "object", "fields": {"inner": inner}})["properties"]["field"]
+    assert field == {"type": "object", "description": "text", "properties": {}}
+
+
+def test_rules_stand_where_they_hold() -> None:
+    rule: Rule = {"rule": "self != ''", "message": "must be something"}
+    field: Field = {"type": "string", "required": True, "immutable": True, "rules": [rule]}
+    made = schema(
+        crd({**noun(field=field, other={"type": "bool", "immutable": True}), "spec_rules": [rule]}, _AnyText())
+    )
+    spec = made["properties"]["spec"]
+    assert [each["message"] for each in spec["x-kubernetes-validations"]] == [
+        "other cannot be changed",
+        "must be something",
+    ]
+    assert [each["message"] for each in spec["properties"]["field"]["x-kubernetes-validations"]] == [
+        "must be something",
+        "cannot be changed",
+    ]
+
+
+def test_a_number_that_can_be_scaled() -> None:
+    scaled: OwnNoun = {**noun(), "scale": {"spec": ".spec.size", "status": ".status.size"}}
+    assert crd(scaled, TEXTS)["spec"]["versions"][0]["subresources"] == {
+        "status": {},
+        "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"},
+    }
+    assert definition()["spec"]["versions"][0]["subresources"] == {"status": {}}
 
 
 def test_a_field_without_text_is_an_error() -> None:

@@ -1,0 +1,93 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""What is wrong with a store's address and properties, and where it is. File systems and links share it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from .check import HIDDEN, Path, Problem, show
+from .stores import KERBEROS, SECRETS, STORES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+
+def type_of(url: str) -> str:
+    return url.partition("://")[0]
+
+
+def location(spec: Mapping[str, Any]) -> dict[str, str]:
+    """The type, server and path, and of object stores the bucket, of an address without problems."""
+    kind, given = type_of(spec["url"]), spec.get("properties", {})
+    form = re.fullmatch(STORES[kind]["pattern"], spec["url"])
+    parts = form.groupdict() if form else {}
+    server = given.get("endpoint", "") if "bucket" in parts else parts.get("server", "")
+    path = parts.get("path", parts.get("server", "")) or "/"
+    found = {"type": kind, "serverAddress": server, "subPath": path}
+    return {**found, "bucket": parts["bucket"]} if "bucket" in parts else found
+
+
+def problems(spec: Mapping[str, Any], types: Collection[str] = tuple(STORES)) -> Iterator[Problem]:
+    """What is wrong with an address and its properties."""
+    wrong = list(_address(spec["url"], types))
+    yield from wrong or _properties(type_of(spec["url"]), spec)
+
+
+def _address(url: str, types: Collection[str]) -> Iterator[Problem]:
+    kind, colon, rest = url.partition("://")
+    place: Path = ("url",)
+    shown = show(re.sub("//[^/]*@", "//***@", url))
+    if not colon or kind not in types:
+        yield Problem(place, shown, f"an address of one of the types {', '.join(types)}")
+    elif "@" in rest.partition("/")[0]:
+        remedy = "Give them as properties: a secret stands in a Secret alone."
+        yield Problem(place, f"{shown}, with a user or a password", STORES[kind]["form"], remedy)
+    elif not re.fullmatch(STORES[kind]["pattern"], url):
+        yield Problem(place, shown, f"like {STORES[kind]['form']}")
+    elif re.search(r"/\.{1,2}(/|$)", url):
+        yield Problem(place, shown, "an address without . and .. in its path", "Nothing outside of it can be reached.")
+    elif re.match(r"(local|mock)://root(/|$)", url):
+        yield Problem(place, shown, "another directory than /root")
+
+
+def _properties(kind: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    given, store = spec.get("properties", {}), STORES[kind]
+    elsewhere = "secretRef" in spec
+    needs = [*store["needs"], *([] if elsewhere else store["credentials"]), *_more_needs(kind, given, elsewhere)]
+    known = {*store["needs"], *store["credentials"], *store["may"]}
+    for name in given:
+        if name not in known:
+            one_of = f"one of {', '.join(sorted(known))}" if known else "left out"
+            yield Problem(("properties", name), f"no property of type {kind}", one_of)
+    for name in needs:
+        if name not in given:
+            yield Problem(("properties", name), "missing", f"given for type {kind}")
+    doubled = [name for name in SECRETS if name in given]
+    if elsewhere and doubled:
+        yield Problem(("secretRef",), "given", f"left out beside properties.{doubled[0]}", "One Secret holds them all.")
+    yield from _kerberos(given)
+
+
+def _more_needs(kind: str, given: Mapping[str, Any], elsewhere: bool) -> list[str]:
+    if kind == "hdfs":
+        kerberos = any(name in given for name in ("keyTabData", "dataTransferProtection", *KERBEROS))
+        return [*KERBEROS, *([] if elsewhere else ["keyTabData"])] if kerberos else ["user", "group"]
+    if kind == "sftp":
+        password = [] if elsewhere or "privateKey" in given else ["password"]
+        return [*password, *([] if given.get("insecureSkipVerify") else ["hostKey"])]
+    return []
+
+
+def _kerberos(given: Mapping[str, Any]) -> Iterator[Problem]:
+    import binascii  # only where there is a key table
+
+    keytab, principal, realm = (given.get(name, "") for name in ("keyTabData", "nameNodePrincipal", "realm"))
+    try:
+        binascii.a2b_base64("".join(keytab.split()), strict_mode=True)
+    except ValueError:
+        yield Problem(("properties", "keyTabData"), HIDDEN, "a key table in base64")
+    if "@" in principal and not principal.endswith(f"@{realm}"):
+        yield Problem(("properties", "nameNodePrincipal"), show(principal), f"of the realm: ...@{realm}")

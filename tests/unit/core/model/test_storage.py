@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses of stores, their properties (storage.md 2), and where what is secret of them goes [D-7]."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from paddleflow_core.model import check, storage, storage_objects
+from paddleflow_core.model.stores import PROPERTIES, SECRETS, SPEC, STORES
+
+from tests.support import stores
+
+S3 = {"endpoint": "https://store.example", "accessKey": "key", "secretKey": "planted"}
+SFTP = {"user": "u", "password": "planted", "hostKey": "ssh-rsa AAAA"}
+KERBEROS = {
+    "kerberos.keytab.data": "aGVsbG8=",
+    "kerberos.principal": "hdfs/host",
+    "kerberos.realm": "EXAMPLE",
+    "kerberos.kdc": "10.0.0.1:88,kdc.example",
+    "kerberos.namenode.principal": "nn/_HOST@EXAMPLE",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fast() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storage_objects, "ROUNDS", 1)
+        yield
+
+
+def said(url: object, properties: object = None, **more: Any) -> list[str]:
+    spec, problems = check.read(SPEC, {"url": url, "properties": properties, **more})
+    return [problem.text() for problem in problems or storage.problems(spec)]
+
+
+@pytest.mark.parametrize(
+    ("url", "properties", "found"),
+    [
+        ("s3://bucket/a/b", S3, ("s3", "https://store.example", "/a/b", "bucket")),
+        ("s3://bucket", S3, ("s3", "https://store.example", "/", "bucket")),
+        ("bos://bucket/", S3, ("bos", "https://store.example", "/", "bucket")),
+        ("hdfs://a:1,b:2/x", {"user": "u", "group": "g"}, ("hdfs", "a:1,b:2", "/x", None)),
+        ("sftp://host:22/", SFTP, ("sftp", "host:22", "/", None)),
+        ("local://mnt/data", None, ("local", "", "/mnt/data", None)),
+        ("local://rooted", None, ("local", "", "/rooted", None)),
+        ("glusterfs://host:volume", None, ("glusterfs", "host", "volume", None)),
+        ("cfs://server/data", None, ("cfs", "server", "/data", None)),
+        ("afs://cell:1/x", {"username": "u", "password": "p"}, ("afs", "cell:1/x", "cell:1/x", None)),
+        ("mock://x", {"pvc": "claim", "namespace": "team"}, ("mock", "", "/x", None)),
+    ],
+)
+def test_an_address_says_type_server_and_path(url: str, properties: Any, found: tuple[str | None, ...]) -> None:
+    assert said(url, properties) == []
+    where = storage.location({"url": url, "properties": properties or {}})
+    assert (where["type"], where["serverAddress"], where["subPath"], where.get("bucket")) == found
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("bucket", "url is 'bucket', but must be an address of one of the types s3, bos, hdfs, sftp, local"),
+        ("s3:bucket", "an address of one of the types"),
+        ("ftp://host/x", "an address of one of the types"),
+        ("s3://", "url is 's3://', but must be like s3://<bucket>/<path>."),
+        ("s3:///x", "but must be like s3://<bucket>/<path>."),
+        ("hdfs://host:1", "but must be like hdfs://<host:port>[,<host:port>...]/<path>."),
+        ("hdfs:///x", "but must be like hdfs://"),
+        ("sftp://a,b/x", "but must be like sftp://<host:port>/<path>."),
+        ("local://", "but must be like local://<path>."),
+        ("local:///x", "but must be like local://<path>."),
+        ("local://root", "but must be another directory than /root."),
+        ("mock://root/x", "but must be another directory than /root."),
+        ("glusterfs://host", "but must be like glusterfs://<host>:<volume>."),
+        ("cfs://server", "but must be like cfs://<server>/<path>."),
+        ("s3://bucket/a/../b", "an address without . and .. in its path. Nothing outside of it can be reached."),
+        ("local://..", "an address without . and .. in its path."),
+        ("s3://bucket/a\nb", "but must be like s3://<bucket>/<path>."),
+        (None, "url is missing"),
+    ],
+)
+def test_an_address_of_no_known_form_is_refused(url: object, text: str) -> None:
+    assert any(text in line for line in said(url, S3)), said(url, S3)
+
+
+def test_keys_in_an_address_are_refused_and_not_repeated() -> None:
+    for url in ("sftp://user:planted@host/x", "ftp://user:planted@host/x", "hdfs://planted@h:1/x"):
+        (line,) = said(url, SFTP)
+        assert "planted" not in line
+    assert said("sftp://user:planted@host/x")[0].endswith("a secret stands in a Secret alone.")
+
+
+@pytest.mark.parametrize(
+    ("url", "properties", "more", "text"),
+    [
+        ("s3://b", {**S3, "endpoint": None}, {}, "properties.endpoint is missing, but must be given for type s3."),
+        ("s3://b", {"endpoint": "e"}, {}, "properties.secretKey is missing, but must be given for type s3."),
+        ("s3://b", {**S3, "user": "u"}, {}, "properties.user is no property of type s3, but must be one of accessKey,"),
+        ("s3://b", {**S3, "sts": True}, {}, "properties.sts is no property of type s3"),
+        ("cfs://s/x", {"uid": 1}, {}, "properties.uid is no property of type cfs, but must be left out."),
+        ("bos://b", {**S3, "duration": 59}, {}, "properties.duration is 59, but must be a whole number from 60 to 129600."),
+        ("bos://b", {**S3, "duration": "129601"}, {}, "a whole number from 60 to 129600."),
+        ("hdfs://h:1/x", {"user": "u"}, {}, "properties.group is missing, but must be given for type hdfs."),
+        ("hdfs://h:1/x", {"principal": "p"}, {}, "properties.keyTabData is missing"),
+        ("hdfs://h:1/x", {"principal": "p"}, {"secretRef": {"name": "s"}}, "properties.realm is missing"),
+        ("hdfs://h:1/x", {**KERBEROS, "kerberos.kdc": "a b"}, {}, "properties.kdc is 'a b', but must be text like"),
+        ("hdfs://h:1/x", {**KERBEROS, "kerberos.realm": "X"}, {},
+         "properties.nameNodePrincipal is 'nn/_HOST@EXAMPLE', but must be of the realm: ...@X."),
+        ("hdfs://h:1/x", {**KERBEROS, "kerberos.keytab.data": "planted!"}, {},
+         "properties.keyTabData is a value that is not shown, but must be a key table in base64."),
+        ("hdfs://h:1/x", {**KERBEROS, "dataTransferProtection": "none"}, {}, "one of authentication, integrity, privacy."),
+        ("sftp://h/x", {"user": "u", "hostKey": "k"}, {}, "properties.password is missing"),
+        ("sftp://h/x", {**SFTP, "user": None}, {}, "properties.user is missing"),
+        ("afs://x", {"username": "u"}, {}, "properties.password is missing"),
+        ("mock://x", {"pvc": "claim"}, {}, "properties.namespace is missing, but must be given for type mock."),
+        ("s3://b", S3, {"secretRef": {"name": "s"}},
+         "secretRef is given, but must be left out beside properties.secretKey. One Secret holds them all."),
+        ("s3://b", {**S3, "secretKey": 1.5}, {}, "properties.secretKey is a value that is not shown, but must be text"),
+        ("s3://b", "secretKey=planted", {}, "properties is a value that is not shown, but must be a mapping."),
+    ],
+)  # fmt: skip
+def test_properties_that_do_not_fit_the_type_are_refused(url: str, properties: Any, more: Any, text: str) -> None:
+    lines = said(url, properties, **more)
+    assert any(text in line for line in lines), lines
+    assert not any("planted" in line for line in lines)
+
+
+@pytest.mark.parametrize("modes", [{"dirMode": "0755"}, {"dir-mode": "755"}, {"dirMode": "0o755", "file-mode": "0644"}])
+def test_modes_are_octal_text(modes: dict[str, str]) -> None:
+    """[D-4]"""
+    assert said("s3://b", {**S3, **modes}) == []
+
+
+@pytest.mark.parametrize("mode", ["0789", "rwx", "75", "00755", 0o755, 0o644, 755])
+def test_what_is_no_octal_text_is_refused(mode: object) -> None:
+    """[D-4] A number is what YAML made of the text: 0644 without quotes arrives as 420, which would be octal text too."""
+    (line,) = said("s3://b", {**S3, "dirMode": mode})
+    assert line.startswith("properties.dirMode is ")
+    assert line.endswith("Put it into quotes.") is isinstance(mode, int)
+
+
+def test_both_sets_of_names_for_kerberos_are_read() -> None:
+    """[D-5]"""
+    short = {
+        "keyTabData": "aGVsbG8=",
+        "principal": "hdfs/host",
+        "realm": "EXAMPLE",
+        "kdc": "10.0.0.1:88,kdc.example",
+        "nameNodePrincipal": "nn/_HOST@EXAMPLE",
+    }
+    assert said("hdfs://h:1/x", short) == []
+    assert said("hdfs://h:1/x", KERBEROS) == []
+    assert check.read(PROPERTIES, KERBEROS) == check.read(PROPERTIES, short)
+
+
+def test_a_host_is_known_by_its_key_unless_told_otherwise() -> None:
+    """[D-52]"""
+    assert said("sftp://h/x", {**SFTP, "hostKey": None}) == [
+        "properties.hostKey is missing, but must be given for type sftp."
+    ]
+    assert said("sftp://h/x", {"user": "u", "privateKey": "pem", "insecureSkipVerify": "true"}) == []
+
+
+def test_a_secret_of_one_s_own_stands_for_what_is_secret() -> None:
+    for url, properties in (
+        ("s3://b", {"endpoint": "e"}),
+        ("sftp://h/x", {"user": "u", "hostKey": "k"}),
+        ("afs://x", {"username": "u"}),
+    ):
+        assert said(url, properties, secretRef={"name": "mine"}) == []
+
+
+def built(properties: dict[str, Any]) -> list[dict[str, Any]]:
+    spec = {"url": "s3://b", "properties": properties}
+    found = {"kind": "Thing", "metadata": {"name": "data", "namespace": "team"}, "spec": dict(spec)}
+    return storage_objects.with_secret(found, spec)
+
+
+def test_what_is_secret_stands_in_a_secret_before_the_object() -> None:
+    """[D-7]"""
+    secret, found = built({**S3, "dirMode": "0o750", "umask": "022"})
+    assert secret == {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "paddleflow-thing-data",
+            "namespace": "team",
+            "labels": {"app.kubernetes.io/managed-by": "paddleflow"},
+        },
+        "type": "Opaque",
+        "data": {"secretKey": base64.b64encode(b"planted").decode()},
+    }
+    assert found["spec"]["properties"] == {
+        "endpoint": "https://store.example",
+        "accessKey": "key",
+        "dirMode": "0750",
+        "umask": "0022",
+    }
+    assert found["spec"]["secretRef"] == {"name": "paddleflow-thing-data"}
+    assert "planted" not in repr(found)
+
+
+def test_another_secret_shows_in_a_digest_of_the_object_s_own() -> None:
+    """[D-8]"""
+    first = built(S3)[1]["metadata"]["annotations"]["paddleflow.org/secret-digest"]
+    assert re.fullmatch("[0-9a-f]{64}", first)
+    assert built(S3)[1]["metadata"]["annotations"]["paddleflow.org/secret-digest"] == first
+    other = built({**S3, "secretKey": "other"})[1]["metadata"]["annotations"]["paddleflow.org/secret-digest"]
+    elsewhere = storage_objects.digest("Thing/other/data", {"secretKey": "planted"})
+    assert len({first, other, elsewhere}) == 3
+
+
+def test_nothing_secret_makes_no_secret() -> None:
+    (found,) = built({"endpoint": "e"})
+    assert "annotations" not in found["metadata"]
+    assert "secretRef" not in found["spec"]
+
+
+@given(stores.good())
+def test_no_secret_is_left_in_the_object(spec: dict[str, Any]) -> None:
+    read, problems = check.read(SPEC, spec)
+    assert problems == []
+    found = {"kind": "Thing", "metadata": {"name": "data", "namespace": "team"}, "spec": dict(read)}
+    *beside, built = storage_objects.with_secret(found, read)
+    given = {name for name in SECRETS if name in read["properties"]}
+    assert not given & set(built["spec"]["properties"])
+    assert {name for one in beside for name in one["data"]} == given
+
+
+@given(stores.good())
+def test_a_good_address_has_a_place(spec: dict[str, Any]) -> None:
+    where = storage.location(spec)
+    assert where["type"] in STORES
+    assert where["subPath"]
