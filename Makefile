@@ -19,6 +19,7 @@ export ANSIBLE_COLLECTIONS_PATH := $(BUILD)/collections
 export ANSIBLE_REMOTE_TMP := $(BUILD)/ansible-home/tmp
 export ANSIBLE_ASYNC_DIR := $(BUILD)/ansible-home/async
 export PYTHONDONTWRITEBYTECODE := 1
+export HYPOTHESIS_STORAGE_DIRECTORY := $(BUILD)/hypothesis
 export PYTHONPATH := $(CURDIR):$(BUILD)/py
 
 # The names of the library and of the packages beside it, as setup.py maps them.

@@ -40,6 +40,10 @@ options:
     description: Whether a Volcano that is already there is taken over.
     type: bool
     default: false
+  priority_classes:
+    description: The priority classes that the role C(volcano) will apply, with their values.
+    type: dict
+    default: {}
   asked:
     description: When C(version) was asked, in seconds since 1970. Now, when it is left out.
     type: float
@@ -97,6 +101,7 @@ def cluster_findings(
     clock_skew_max: float = 60,
     proxy: str = "",
     no_proxy: str = "",
+    priority_classes: Mapping[str, int] | None = None,
 ) -> dict[str, t.Any]:
     server = str(target["server"])
     title = f"cluster {target['context']} ({server})"
@@ -117,6 +122,7 @@ def cluster_findings(
         kubectl_version=kubectl,
         adopt_volcano=adopt_volcano,
         clock_skew_max=float(clock_skew_max),
+        priority_classes=priority_classes,
     )
     return {**as_data(found, title), "cluster": asdict(cluster)}
 

@@ -19,16 +19,19 @@ description:
 positional: _input
 options:
   _input:
-    description: The namespaces that the platform writes to.
-    type: list
-    elements: str
+    description: The namespaces that the platform writes to, V(volcano) for its scheduler and V(demo) for the demonstration.
+    type: dict
     required: true
+  adopt_volcano:
+    description: Whether a Volcano that is already there is taken over, which takes more permissions.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
 - name: Show what would be asked
   ansible.builtin.debug:
-    msg: "{{ ['paddleflow-system', 'volcano-system'] | paddleflow.core.cluster_questions }}"
+    msg: "{{ {'volcano': 'volcano-system', 'demo': 'paddleflow-demo'} | paddleflow.core.cluster_questions }}"
 """
 
 RETURN = r"""
@@ -47,13 +50,16 @@ from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.access 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.cluster import QUESTIONS
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping
 
 
-def cluster_questions(namespaces: Sequence[str]) -> list[dict[str, t.Any]]:
+def cluster_questions(places: Mapping[str, str], adopt_volcano: bool = False) -> list[dict[str, t.Any]]:
     create = ["create", "--filename", "-", "--output", "json", "--validate=false"]
     questions = [{"name": name, "args": args, "stdin": ""} for name, args in QUESTIONS.items()]
-    return [*questions, {"name": "access", "args": create, "stdin": json.dumps(reviews(namespaces))}]
+    return [
+        *questions,
+        {"name": "access", "args": create, "stdin": json.dumps(reviews(places, adopt_volcano=adopt_volcano))},
+    ]
 
 
 class FilterModule:

@@ -17,9 +17,12 @@ class FilterModule:
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {
+            "volcano_class_problems": volcano_adoption.class_problems,
             "volcano_config_problems": scheduler_config.problems,
             "volcano_foreign": volcano_adoption.foreign,
+            "volcano_foreign_objects": volcano_adoption.foreign_objects,
             "volcano_foreign_webhooks": volcano_adoption.foreign_webhooks,
+            "volcano_kept_classes": volcano_adoption.kept_classes,
             "volcano_queue_conversion": volcano_adoption.queue_conversion,
             "volcano_schedulable": volcano_adoption.schedulable,
             "volcano_allocatable": volcano_adoption.allocatable,

@@ -5,26 +5,21 @@ and any other is refused in a sentence before anything is changed."""
 from __future__ import annotations
 
 import base64
-import copy
 import http.server
 import json
-import os
-import subprocess
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from paddleflow_core.plan.access import NEEDS
+from paddleflow_core.plan.access import GRANTING, NEEDS, Need
 
-from tests.support import plays
 from tests.support.binaries import artifacts, built
 from tests.support.control_plane import ControlPlane, free_port
+from tests.support.named_cluster import Site, printed
 from tests.support.plays import Play
 
 VERSION = f"v{artifacts()['artifacts_kubernetes_version']}"
@@ -60,67 +55,12 @@ PLAYBOOK = """\
             metadata:
               name: "existing-{{ inventory_hostname }}"
 """
-# What a developer's own environment may say, in both spellings.
-AMBIENT = [f"{protocol}_PROXY" for protocol in ("HTTPS", "HTTP", "ALL", "NO")]
-AMBIENT += ["KUBECONFIG", "K8S_AUTH_KUBECONFIG", "K8S_AUTH_CONTEXT"]
 
 
-class Site:
-    """A folder with kubeconfigs, and plays over hosts that all are this machine, each with variables of its own."""
-
-    def __init__(self, api: ControlPlane, folder: Path) -> None:
-        self.api, self.folder = api, folder
-        self.admin = self.config_of("admin", "--org=system:masters")
-        old = folder / "old/kubectl"
-        old.parent.mkdir()
-        old.write_text("""#!/bin/sh\necho '{"clientVersion": {"gitVersion": "v1.29.0"}}'\n""", encoding="utf-8")
-        old.chmod(0o755)
-
-    def config_of(self, user: str, *options: str) -> dict[str, Any]:
-        """A kubeconfig with a client certificate by the cluster's own authority."""
-        command = [str(self.api.folder / "bin/kubeadm"), "kubeconfig", "user", f"--client-name={user}", *options]
-        command += [f"--config={self.api.folder}/kubeadm.yaml"]
-        config: dict[str, Any] = yaml.safe_load(subprocess.run(command, check=True, capture_output=True).stdout)
-        return config
-
-    def path(self, name: str) -> Path:
-        return self.folder / f"{name}.conf"
-
-    def named(self, name: str) -> dict[str, str]:
-        return {"kubernetes_kubeconfig": str(self.path(name))}
-
-    def write(self, name: str, config: Mapping[str, Any]) -> None:
-        self.path(name).write_text(json.dumps(config), encoding="utf-8")
-
-    def change(self, name: str, *, user: Mapping[str, str] | None = None, **cluster: str) -> None:
-        """The administrator's kubeconfig with other credentials, or with other fields of its cluster."""
-        config = copy.deepcopy(self.admin)
-        config["users"][0]["user"] = user or config["users"][0]["user"]
-        config["clusters"][0]["cluster"] |= {key.replace("_", "-"): value for key, value in cluster.items()}
-        self.write(name, config)
-
-    def run(self, hosts: Mapping[str, Mapping[str, Any]], *arguments: str, **environment: str) -> Play:
-        inventory, playbook = self.folder / "inventory.json", self.folder / "playbook.yml"
-        common = {
-            "ansible_connection": "local",
-            "kubernetes_provider": "existing",
-            "kubernetes_data_dir": f"{self.folder}/data",
-            "path": self.search_path(self.api.folder / "bin"),
-        }
-        inventory.write_text(json.dumps({"all": {"vars": common, "hosts": hosts}}), encoding="utf-8")
-        playbook.write_text(PLAYBOOK, encoding="utf-8")
-        environment = {**{name: "" for word in AMBIENT for name in (word, word.lower())}, **environment}
-        log = self.folder / "last-play.log"
-        return plays.run(str(playbook), {}, f"--inventory={inventory}", *arguments, log=log, **environment)
-
-    @staticmethod
-    def search_path(first: Path) -> str:
-        return f"{first}:{os.environ['PATH']}"
-
-    def namespaces(self) -> set[str]:
-        """Those that the playbook made."""
-        names = self.api.kubectl("get", "namespaces", "--output=jsonpath={.items[*].metadata.name}").split()
-        return {name for name in names if name.startswith("existing-")}
+def made(site: Site) -> set[str]:
+    """The namespaces that the playbook made."""
+    names = site.api.kubectl("get", "namespaces", "--output=jsonpath={.items[*].metadata.name}").split()
+    return {name for name in names if name.startswith("existing-")}
 
 
 @pytest.fixture(scope="module")
@@ -128,24 +68,7 @@ def site(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Site:
     return Site(api, tmp_path_factory.mktemp("existing"))
 
 
-def printed(play: Play, task: str, result: str) -> Any:
-    """The message of one result of a task."""
-    text = play.output.partition(f"TASK [{task}]")[2].partition(f"{result} => ")[2]
-    return json.JSONDecoder().raw_decode(text)[0]["msg"]
-
-
 # ---- a cluster that can hold the platform ---------------------------------------------------------------------------
-
-NODE = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "existing"},
-    "status": {
-        "conditions": [{"type": "Ready", "status": "True"}],
-        "nodeInfo": {"operatingSystem": "linux", "containerRuntimeVersion": "containerd://1.7.1"},
-    },
-}
-
 
 CONTEXT = "admin@test"
 
@@ -167,20 +90,18 @@ def used(site: Site) -> Used:
     """Two hosts name the cluster: by a variable, and by what kubernetes.core reads of the environment. The second has a
     kubectl that is too old, so that the compiled one is used; in the check run that one would still have to be compiled."""
     site.write("good", site.admin)
-    by_variable = {"by-variable": site.named("good")}
+    by_variable: dict[str, dict[str, Any]] = {"by-variable": dict(site.named("good"))}
     by_environment = {"kubernetes_provider": "auto", "path": site.search_path(site.folder / "old")}
-    cold = {"by-environment": {**by_environment, "artifacts_cache_dir": f"{site.folder}/cache"}}
+    # Nothing is compiled, whatever this machine has room for.
+    room: dict[str, Any] = {"preflight_build_gib": 0, "preflight_build_inodes": 0, "preflight_memory_build_gib": 0}
+    cold = {"by-environment": {**by_environment, **room, "artifacts_cache_dir": f"{site.folder}/cache"}}
     environment = {"K8S_AUTH_KUBECONFIG": str(site.path("good")), "K8S_AUTH_CONTEXT": CONTEXT}
-    # A node is there only for now: another test's scheduler would place pods on it.
-    site.api.kubectl("create", "--filename=-", stdin=json.dumps(NODE))
-    try:
-        check = site.run(by_variable | cold, "--check", **environment).ok()
-        refused = site.run({**by_variable, "missing": site.named("missing")})
-        before = site.namespaces()
-        first = site.run({**by_variable, "by-environment": by_environment}, **environment).ok()
-        return Used(check, refused, before, first, site.run(by_variable).ok(), site.namespaces())
-    finally:
-        site.api.kubectl("delete", "node", "existing")
+    with site.node():
+        check = site.run(PLAYBOOK, by_variable | cold, "--check", **environment).ok()
+        refused = site.run(PLAYBOOK, {**by_variable, "missing": site.named("missing")})
+        before = made(site)
+        first = site.run(PLAYBOOK, {**by_variable, "by-environment": by_environment}, **environment).ok()
+        return Used(check, refused, before, first, site.run(PLAYBOOK, by_variable).ok(), made(site))
 
 
 def test_a_check_run_says_what_would_be_done_and_does_nothing(site: Site, used: Used) -> None:
@@ -217,6 +138,7 @@ def test_one_host_that_is_refused_stops_the_others_before_they_change_anything(u
 
 # The host, which is also the name of its kubeconfig: what is found, and the remedy.
 ASKED = "The API server {server} cannot be asked:"
+CLERKS = "of-the-clerk"
 REFUSED = {
     "missing": (
         "The kubeconfig {conf} does not exist",
@@ -242,11 +164,11 @@ REFUSED = {
         "add its host to NO_PROXY, or correct proxy-url in the kubeconfig; the requests went through the proxy {proxy}",
     ),
     "nobody": (
-        "The user nobody may not get, create, patch, delete namespaces, clusterroles.rbac.authorization.k8s.io, ",
+        "The user nobody may not list nodes, storageclasses.storage.k8s.io, daemonsets.apps, ",
         "bind it to the ClusterRole cluster-admin, or grant just these",
     ),
     "clerk": (
-        "The user clerk may not create, patch, delete secrets in paddleflow-system and volcano-system, but ",
+        f"The user clerk may not create, patch, list, delete secrets in {CLERKS}, but ",
         "bind it to the ClusterRole cluster-admin, or grant just these",
     ),
     "clock": (
@@ -254,6 +176,16 @@ REFUSED = {
         "set the clock that is wrong, and let chrony or systemd-timesyncd keep it",
     ),
     "nodes": ("The cluster of {server} has no node", "add one, or make one Ready"),
+    "classes": (
+        "The PriorityClass system-node-critical has the value 2000001000, but volcano_priority_classes says 1",
+        "give ours another name or the value 2000001000 in volcano_priority_classes, or remove that one",
+    ),
+    "registry": (
+        "The variable images_registry is empty, but nothing is put on the nodes of a cluster that is there already",
+        "set it to a registry that this machine can push to and the nodes can pull from (host/prefix)",
+    ),
+    # Volcano and the images are made after the cluster; that they fit is looked at before it.
+    "cache": ("The file system ", "free some there, or set artifacts_cache_dir to a directory on a larger one"),
     # The ambient KUBECONFIG would do; what is refused is the machine, by the preflight of another provider.
     "auto": (
         "The instance name 'a-very-long-instance' has 20 characters",
@@ -290,29 +222,17 @@ def stranger() -> Iterator[str]:
         thread.join()
 
 
-def grant_all_but_secrets(api: ControlPlane, user: str) -> None:
-    core = sorted({name for need in NEEDS if not need.group for name in need.resources} - {"secrets"})
-    rules = [
-        {"apiGroups": sorted({need.group for need in NEEDS if need.group}), "resources": ["*"], "verbs": ["*"]},
-        {"apiGroups": [""], "resources": core, "verbs": ["*"]},
-        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]},
-    ]
-    rbac = "rbac.authorization.k8s.io"
-    role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": f"existing-{user}"}, "rules": rules}
-    binding = {
-        **role,
-        "kind": "ClusterRoleBinding",
-        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": f"existing-{user}"},
-        "subjects": [{"apiGroup": rbac, "kind": "User", "name": user}],
-    }
-    del binding["rules"]
-    items = {"apiVersion": "v1", "kind": "List", "items": [role, binding]}
-    api.kubectl("create", "--filename=-", stdin=json.dumps(items))
+def all_but_secrets() -> Iterator[Need]:
+    for need in (*NEEDS, *GRANTING):
+        if "secrets" in need.resources:
+            yield replace(need, resources=("secrets",), verbs=("get",))
+            need = replace(need, resources=tuple(name for name in need.resources if name != "secrets"))
+        yield need
 
 
 def write_kubeconfigs(site: Site, stranger: str) -> None:
     """One for each of REFUSED but `missing`."""
-    for name in ("context", "nodes", "auto"):
+    for name in ("context", "nodes", "auto", "classes", "registry", "cache"):
         site.write(name, site.admin)
     expired = site.config_of("eve", "--validity-period=1ns")
     user = expired["users"][0]["user"]
@@ -326,7 +246,9 @@ def write_kubeconfigs(site: Site, stranger: str) -> None:
     # An address for documentation: nothing is sent there, and loopback would never go through a proxy.
     site.change("hidden", server="https://198.51.100.1:6443")
     site.change("tunnel", proxy_url=f"http://ann:{SECRET}@127.0.0.1:{free_port()}")
-    grant_all_but_secrets(site.api, "clerk")
+    site.api.kubectl("create", "namespace", CLERKS)
+    # The namespace of the demonstration need not be there for a permission in it.
+    site.grant("clerk", all_but_secrets(), {"volcano": CLERKS, "demo": CLERKS})
     for name in ("nobody", "clerk"):
         site.write(name, site.config_of(name))
     site.change("clock", server=f"http://{stranger}")
@@ -336,11 +258,17 @@ def write_kubeconfigs(site: Site, stranger: str) -> None:
 def refusals(site: Site, stranger: str) -> Play:
     """One play, in which each host comes as far as it can: `free` lets no host wait for, or end with, another."""
     write_kubeconfigs(site, stranger)
-    hosts = {name: site.named(name) for name in REFUSED}
+    hosts: dict[str, dict[str, Any]] = {name: dict(site.named(name)) for name in REFUSED}
     hosts["context"]["kubernetes_context"] = "lba"
+    hosts["clerk"] |= {"volcano_namespace": CLERKS, "verify_demo_namespace": CLERKS}
+    hosts["classes"]["volcano_priority_classes"] = {"system-node-critical": 1}
+    hosts["registry"]["preflight_images"] = True
+    hosts["cache"] |= {"preflight_images": True, "images_registry": "registry.example/platform"}
+    hosts["cache"] |= {"artifacts_cache_dir": f"{site.folder}/cache", "preflight_build_gib": "9999999"}
+    hosts["cache"]["preflight_control"] = True  # else the first host answers for the control node
     hosts["auto"] = {"kubernetes_provider": "auto", "kubernetes_instance": "a-very-long-instance"}
     ambient = {"KUBECONFIG": str(site.path("auto")), "HTTPS_PROXY": f"http://ann:{SECRET}@{stranger}"}
-    return site.run(hosts, "-v", ANSIBLE_STRATEGY="free", **ambient)
+    return site.run(PLAYBOOK, hosts, "-v", ANSIBLE_STRATEGY="free", **ambient)
 
 
 @pytest.mark.parametrize("host", REFUSED)
@@ -354,18 +282,18 @@ def test_a_cluster_that_cannot_be_used_is_refused_with_the_remedy(
     proxy = cluster.get("proxy-url", f"http://{stranger}").replace(f"ann:{SECRET}@", "")
     values = {"conf": str(path), "server": cluster.get("server", ""), "proxy": proxy.replace("//", "//***@")}
     found, remedy = (text.format(**values) for text in REFUSED[host])
-    error = next(line for line in report.splitlines() if line.startswith("  error: "))
-    assert error.startswith(f"  error: {found}")
-    assert error.endswith(f": {remedy}.")
+    errors = [line for line in report.splitlines() if line.startswith(f"  error: {found}")]
+    assert len(errors) == 1, report
+    assert errors[0].endswith(f": {remedy}.")
 
 
 def test_nothing_was_changed_and_nothing_secret_was_shown(site: Site, refusals: Play) -> None:
     assert (refusals.recap["failed"], refusals.recap["changed"]) == (len(REFUSED), 0)
-    assert site.namespaces().isdisjoint(f"existing-{host}" for host in REFUSED)
+    assert made(site).isdisjoint(f"existing-{host}" for host in REFUSED)
     assert not (site.folder / "data").exists()
     assert SECRET not in refusals.output
 
 
 def test_auto_leaves_an_ambient_kubeconfig_alone_and_says_so(site: Site, refusals: Play) -> None:
-    assert "The provider is embedded because no K3s binary or address is given" in refusals.output
+    assert "The provider is embedded because " in refusals.output
     assert f"The KUBECONFIG of the environment ({site.path('auto')}) is left alone" in refusals.output

@@ -87,7 +87,7 @@ def test_a_field_of_another_manager_is_a_conflict_with_its_owner(session: Sessio
 
 def test_names_that_the_server_makes(client: Client) -> None:
     metadata = {"generateName": "run-", "namespace": NAMESPACE}
-    names = {client.create({**thing(""), "metadata": metadata})["metadata"]["name"] for _ in range(3)}
+    names = {client.create({**thing(""), "metadata": metadata})["metadata"]["name"] for _time in range(3)}
     assert len(names) == 3
     assert all(name.startswith("run-") for name in names)
 

@@ -30,6 +30,6 @@ def test_urllib3_1(tmp_path: Path) -> None:
     found = subprocess.run([sys.executable, "-c", version], env=env, check=True, capture_output=True, text=True).stdout
     assert found.startswith("1.26.")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *TESTS], env=env, cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "pytest", "-q", *TESTS], env=env, cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-5000:]

@@ -75,7 +75,7 @@ def test_a_watch_goes_on_over_connections_that_are_cut(session: Session, client:
         since=made["metadata"]["resourceVersion"],
         deadline=soon(),
     )
-    assert [told(from_the_start)[0] for _ in range(5)] == ["MODIFIED"] * 4 + ["DELETED"]
+    assert [told(from_the_start)[0] for _time in range(5)] == ["MODIFIED"] * 4 + ["DELETED"]
 
 
 def test_a_version_that_the_server_has_forgotten_leads_to_a_list(client: Client) -> None:

@@ -99,7 +99,9 @@ def installed(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> It
         bundle = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
         api.kubectl("apply", "--server-side", "--field-manager=paddleflow", "--filename=-", stdin=bundle)
 
-    api.kubectl("apply", "--server-side", f"--filename={built('volcano') / 'crds'}", f"--filename={ROOT / 'crds'}")
+    # As the roles do, which another test may have run.
+    files = [f"--filename={built('volcano') / 'crds'}", f"--filename={ROOT / 'crds'}"]
+    api.kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=paddleflow", *files)
     crds = api.kubectl("get", "crd", "--output=name").split()
     api.kubectl("wait", "--for=condition=Established", "--timeout=60s", *crds)
     for name in ("namespace", "rbac", "config", "admission", "workloads"):

@@ -20,11 +20,14 @@ import pytest
 from tests.support.k3s_standin import (
     AGENT_SECRET,
     FAR,
+    MIRROR_SECRET,
     NEEDS_RUNIT,
     NEW,
     NEXT_MINOR,
     OLD,
     REGISTRY_SECRET,
+    RESET,
+    S3_SECRET,
     SECRET,
     UPGRADE,
     Site,
@@ -45,7 +48,7 @@ def ha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_servers_join_one_at_a_time_and_agents_after(ha: Site) -> None:
-    text = ha.run("site.yml", "-vvvv").text
+    text = ha.run("site.yml", "-vvvv", "--diff").text
     (ha.base / "first.log").write_text(text)
     events = ha.events()
     assert events[:6] == [(event, name) for name in ("s1", "s2", "s3") for event in ("start", "ready")]
@@ -63,6 +66,8 @@ def test_planted_secrets_are_nowhere_but_in_their_files(ha: Site) -> None:
     seen = "\n".join([log, *ha.processes(), *(json.dumps(call) for call in ha.calls())])
     for secret in (SECRET, AGENT_SECRET, REGISTRY_SECRET):
         assert secret not in seen
+    for secret in (S3_SECRET, MIRROR_SECRET):  # the stand-in itself notes the configuration that it was given
+        assert secret not in "\n".join([log, *ha.processes()])
     for path in (ha.base / "hosts").rglob("*"):
         if path.is_file() and any(
             secret.encode() in path.read_bytes() for secret in (SECRET, AGENT_SECRET, REGISTRY_SECRET)
@@ -213,8 +218,9 @@ def test_upgrade_waits_for_the_other_servers(ha: Site) -> None:
 def test_lost_first_server_joins_and_does_not_start_a_second_cluster(ha: Site) -> None:
     version = "v1.35.1+k3s1"
     settings: dict[str, Any] = {"artifacts_k3s_version": version, "k3s_binary_file": str(ha.binary(version))}
-    ha.run("site.yml", "--limit", "s1", k3s_state="absent", **settings)
+    ha.run(RESET, "--limit", "s1", cluster_provider="k3s", **settings)
     assert "s1" not in ha.nodes()
+    assert [str(path) for path in ha.folder("s1").rglob("*") if not path.is_dir()] == []
     state = json.loads((ha.shared / "cluster").read_text())
     state["url"] = f"https://127.0.0.1:{ha.ports['s2']}"
     (ha.shared / "cluster").write_text(json.dumps(state))

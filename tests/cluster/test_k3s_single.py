@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """roles/k3s on one server, against a stand-in for K3s, with real files, real processes and a real runit.
 
-What is proven: files, tokens, idempotence, change, failure paths, removal. What is not: K3s itself.
+What is proven: files, tokens, idempotence, change, failure paths, removal, and how roles/kubernetes finds an installation
+again. What is not: K3s itself.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,21 @@ from typing import Any
 import pytest
 
 from tests.support.k3s_standin import (
+    AGENT_SECRET,
     ARCH,
     ASSET,
+    MIRROR_SECRET,
     NEEDS_RUNIT,
     NEW,
     OLD,
+    REGISTRY_SECRET,
+    RESET,
+    S3_SECRET,
+    SECRET,
+    VARIABLE_SECRET,
     Run,
     Site,
+    planted,
     sha256,
     wait_for,
 )
@@ -47,7 +57,11 @@ def test_check_mode_on_a_bare_host_reports_and_does_nothing(single: Site) -> Non
 
 
 def test_single_server_comes_up_without_embedded_etcd(single: Site) -> None:
+    # Somebody's own, which K3s reads from here as well.
+    (single.folder("s1") / "etc").mkdir(parents=True)
+    (single.folder("s1") / "etc" / "registries.yaml").write_text("mirrors: {}\n")
     single.run()
+    assert (single.folder("s1") / "etc" / "registries.yaml").read_text() == "mirrors: {}\n"
     start = next(call for call in single.calls() if call["event"] == "start")
     assert "cluster-init" not in start["config"]
     assert "server" not in start["config"]
@@ -123,6 +137,10 @@ BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
     "socket": ({"k3s_container_runtime_endpoint": "/nonexistent.sock"}, "has no socket there"),
     "quote": ({"k3s_environment": {"A": "it's"}}, "k3s_environment has a name"),
     "network": ({"k3s_cni_conflist": {"name": "own"}}, "Set k3s_flannel_backend: none"),
+    "registries": (
+        {"k3s_registries": {"mirrors": {}}},
+        "registries.yaml from before K3s, and this role would write over it",
+    ),
     "checksum": ({"k3s_binary_file": ""}, f"No checksum is known for K3s {OLD} on {ARCH}"),
 }
 
@@ -189,8 +207,8 @@ def test_absent_leaves_nothing(single: Site) -> None:
     single.run(k3s_state="absent")
     assert single.processes() == []
     left = [str(path) for path in single.folder("s1").rglob("*") if not path.is_dir()]
-    assert left == []
-    assert sorted(path.name for path in single.folder("s1").iterdir()) == ["bin"]
+    assert left == [f"{single.folder('s1')}/etc/registries.yaml"], "it was there before K3s"
+    assert sorted(path.name for path in single.folder("s1").iterdir()) == ["bin", "etc"]
     assert single.run(k3s_state="absent").changed() == {"s1": 0}
 
 
@@ -244,3 +262,75 @@ def test_airgap_folder_is_verified_then_used(fresh: Site) -> None:
     fresh.run(**settings)
     assert (fresh.folder("s1") / "data/agent/images" / images.name).read_bytes() == b"images"
     assert fresh.run(**settings).changed() == {"s1": 0}
+
+
+# ---- through roles/kubernetes ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server whose installation is killed when K3s runs and is not Ready."""
+    site = Site(tmp_path_factory.mktemp("whole"), ["s1"], [])
+    site.variables = {**planted(), "k3s_environment": {"A": VARIABLE_SECRET}, "preflight_ports_k3s": []}
+    site.variables["preflight_images"] = False  # a cluster only
+    (site.shared / "unready-s1").touch()
+    site.run_killed("cluster.yml", lambda: ("ready", "s1") in site.events())
+    yield site
+    site.stop()
+    assert site.processes() == []
+
+
+def marker(site: Site) -> dict[str, str]:
+    content: dict[str, str] = json.loads((site.folder("s1") / "paddleflow" / "install.json").read_text())
+    return content
+
+
+def test_reset_sees_an_installation_that_was_killed(whole: Site) -> None:
+    assert (marker(whole)["provider"], marker(whole)["state"]) == ("k3s", "installing")
+    # Without the file that made `auto` choose K3s: by the marker alone.
+    assert "would stop k3s and remove" in whole.run(RESET, "--check", k3s_binary_file="").text
+    assert whole.processes() != []
+
+
+def test_an_installation_that_was_killed_is_resumed_and_shows_no_secret(whole: Site) -> None:
+    (whole.shared / "unready-s1").unlink()
+    state = json.loads((whole.shared / "cluster").read_text())
+    state["nodes"]["s1"]["ready"] = True
+    (whole.shared / "cluster").write_text(json.dumps(state))
+    # A K3s that runs listens on its port, which the stand-in does not.
+    with socket.create_server(("127.0.0.1", whole.ports["s1"])):
+        text = whole.run("cluster.yml", "--diff", "-vvvv").text
+    assert "was not finished by an earlier run and is resumed" in text
+    assert marker(whole)["state"] == "ready"
+    for secret in (SECRET, AGENT_SECRET, REGISTRY_SECRET, S3_SECRET, MIRROR_SECRET, VARIABLE_SECRET):
+        assert secret not in text
+    assert S3_SECRET in (whole.folder("s1") / "etc" / "config.yaml").read_text()
+
+
+NOT_TAKEN_AWAY: dict[str, tuple[dict[str, str], str]] = {
+    "other provider": ({"cluster_provider": "embedded"}, "an earlier run made a cluster of provider k3s here"),
+    "named cluster": (
+        {"kubernetes_kubeconfig": "/other"},
+        "never stopped or taken away, and nothing was changed on s1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_TAKEN_AWAY)
+def test_reset_takes_away_nothing_but_what_the_marker_says(whole: Site, case: str) -> None:
+    variables, message = NOT_TAKEN_AWAY[case]
+    result = whole.run(RESET, fails=True, **variables)
+    assert message in " ".join(result.text.split())
+    assert result.changed() == {"s1": 0}
+    assert marker(whole)["state"] == "ready"
+
+
+def test_reset_removes_the_cluster_and_its_marker_and_nothing_else(whole: Site) -> None:
+    other = whole.folder("s1") / "paddleflow" / "somebody's"
+    other.write_text("not ours\n")
+    # What the installation prints as its kubeconfig names no other cluster.
+    named = marker(whole)["kubeconfig"]
+    assert named == f"{whole.folder('s1')}/etc/k3s.yaml"
+    whole.run(RESET, k3s_binary_file="", kubernetes_kubeconfig=named)
+    assert whole.processes() == []
+    assert [path for path in (whole.base / "hosts").rglob("*") if not path.is_dir()] == [other]

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -27,9 +28,11 @@ from tests.support.binaries import ROOT
 
 OLD, NEW, NEXT_MINOR, FAR = "v1.34.3+k3s1", "v1.34.4+k3s1", "v1.35.0+k3s1", "v1.37.0+k3s1"
 SECRET, AGENT_SECRET, REGISTRY_SECRET = "planted-server-token", "planted-agent-token", "planted-registry-password"
+# Of k3s_config, k3s_containerd_config and k3s_environment: K3s is given them in files.
+S3_SECRET, MIRROR_SECRET, VARIABLE_SECRET = "planted-s3-key", "planted-mirror-password", "planted-variable"
 ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "none")
 ASSET = "k3s" if ARCH == "amd64" else f"k3s-{ARCH}"
-UPGRADE = "paddleflow.core.upgrade_nodes"
+UPGRADE, RESET = "paddleflow.core.upgrade_nodes", "paddleflow.core.reset"
 NEEDS_RUNIT = [
     pytest.mark.skipif(os.geteuid() != 0, reason="the role acts as root"),
     pytest.mark.skipif(not (shutil.which("runsvdir") and shutil.which("sv")), reason="runit is not installed"),
@@ -232,11 +235,20 @@ class Site:
               roles: [paddleflow.core.k3s]
             """)
         )
+        # The first play of paddleflow.core.install; the others need a Kubernetes.
+        (base / "cluster.yml").write_text(
+            textwrap.dedent("""\
+            - hosts: servers:agents
+              gather_facts: false
+              roles: [paddleflow.core.kubernetes]
+            """)
+        )
 
     def write_inventory(self, servers: list[str], agents: list[str]) -> None:
         def host(name: str) -> dict[str, Any]:
             folder = self.folder(name)
             return {
+                "kubernetes_data_dir": f"{folder}/paddleflow",
                 "k3s_node_name": name,
                 "k3s_node_address": "127.0.0.1",
                 "k3s_https_port": self.ports[name],
@@ -288,25 +300,31 @@ class Site:
             path.chmod(0o755)
         return path
 
-    def run(self, play: str = "site.yml", *arguments: str, fails: bool = False, **variables: Any) -> Run:
-        extra = {**self.variables, **variables}
+    def command(self, play: str, *arguments: str, **variables: Any) -> list[str]:
         vars_file = self.base / "extra.json"
-        vars_file.write_text(json.dumps(extra))
-        argv = [
-            str(Path(sys.executable).with_name("ansible-playbook")),
-            "-i",
-            str(self.inventory),
-            "-e",
-            f"@{vars_file}",
-            *arguments,
-            play,
-        ]
+        vars_file.write_text(json.dumps({**self.variables, **variables}))
+        program = str(Path(sys.executable).with_name("ansible-playbook"))
+        return [program, "-i", str(self.inventory), "-e", f"@{vars_file}", *arguments, play]
+
+    def run(self, play: str = "site.yml", *arguments: str, fails: bool = False, **variables: Any) -> Run:
+        argv = self.command(play, *arguments, **variables)
         done = subprocess.run(
             argv, cwd=self.base, env=self.environment(), capture_output=True, text=True, timeout=900, check=False
         )
         result = Run(done.returncode, done.stdout + done.stderr)
         assert (result.code != 0) == fails, result.text[-6000:]
         return result
+
+    def run_killed(self, play: str, moment: Callable[[], bool], **variables: Any) -> None:
+        """SIGKILL to the whole session of the play once the moment has come."""
+        log = self.base / "killed.log"
+        with log.open("wb") as output, subprocess.Popen(
+            self.command(play, **variables), cwd=self.base, env=self.environment(),
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+        ) as process:  # fmt: skip
+            wait_for(lambda: moment() or process.poll() is not None)
+            assert process.poll() is None, log.read_text()[-6000:]
+            os.killpg(process.pid, signal.SIGKILL)
 
     def environment(self) -> dict[str, str]:
         return {
@@ -382,6 +400,8 @@ def free_ports(names: list[str]) -> dict[str, int]:
 
 def planted() -> dict[str, Any]:
     return {
+        "k3s_config": {"etcd-s3-secret-key": S3_SECRET},
+        "k3s_containerd_config": f"# {MIRROR_SECRET}",
         "k3s_token": SECRET,
         "k3s_agent_token": AGENT_SECRET,
         "k3s_registries": {"configs": {"registry.example": {"auth": {"username": "u", "password": REGISTRY_SECRET}}}},

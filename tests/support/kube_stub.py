@@ -94,7 +94,11 @@ class Stub:
 def kube_stub(*steps: Step, always: Step | None = None) -> Iterator[Stub]:
     with Server(("127.0.0.1", 0), Handler) as server:
         stub = Stub(f"http://127.0.0.1:{server.server_port}", [], list(steps), always)
-        server.seen, server.choose = stub.seen, lambda seen: stub.choose(seen)
+
+        def choose(seen: Seen) -> Step:
+            return stub.choose(seen)  # whatever the test plans later
+
+        server.seen, server.choose = stub.seen, choose
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

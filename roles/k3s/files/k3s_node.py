@@ -33,6 +33,7 @@ OWN_CHAIN = re.compile(r"KUBE-|CNI-|FLANNEL-|flannel", re.IGNORECASE)
 KUBELET_DIR = "/var/lib/kubelet"
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 GONE_SECONDS = 30
+RECORD = "paddleflow-node.json"
 
 
 # ---- pure -----------------------------------------------------------------------------------------------------------
@@ -211,7 +212,9 @@ def survey(plan: dict[str, Any]) -> dict[str, Any]:
         # Folders that stay when they are emptied: somebody else made them, or mounted a disk there.
         "dirs_kept": [path for path in everything if os.path.isdir(path)],
         "mounts_before": mount_points(read("/proc/self/mountinfo"), everything),
+        "config_before": sorted(os.listdir(plan["config_dir"])) if os.path.isdir(plan["config_dir"]) else [],
         "interfaces_before": own_interfaces([]),
+        "routes_before": own_routes(plan),
         "rules_before": any(own_rules(saved) for _tool, saved in saved_rules()),
         "kubepods_before": bool(kubepods()),
     }
@@ -236,7 +239,7 @@ def kubepods() -> list[str]:
 
 def look(plan: dict[str, Any]) -> dict[str, Any]:
     """What the role decides by, in one answer: this host, what is installed, what is written and what runs."""
-    record = read(plan["record"])
+    record, marker = read(plan["record"]), read(plan["marker"])
     version = run([plan["binary"], "--version"])[1] if os.path.isfile(plan["binary"]) else ""
     found = re.search(r"v\d+\.\d+\.\d+\S*", version)
     return {
@@ -247,6 +250,7 @@ def look(plan: dict[str, Any]) -> dict[str, Any]:
         "may_lower_oom": may_lower_oom(read("/proc/self/status")),
         "cgroup_v1": not os.path.exists(CGROUP_ROOT / "cgroup.controllers"),
         "record": json.loads(record) if record else {},
+        "marker": json.loads(marker) if marker else {},
         "foreign": [] if record else [path for path in plan["foreign"] if os.path.exists(path)],
         "version": found.group(0) if found else "",
         "sha256": {path: checksum(path) for path in plan["files"]},
@@ -304,7 +308,7 @@ def leftovers(plan: dict[str, Any]) -> dict[str, list[Any]]:
         "namespaces": own_namespaces(plan, pids),
         "mounts": [point for point in mount_points(read("/proc/self/mountinfo"), dirs) if point not in before],
         "interfaces": own_interfaces(record.get("interfaces_before", [])),
-        "routes": own_routes(plan),
+        "routes": [route for route in own_routes(plan) if route not in record.get("routes_before", [])],
         "rules": [] if record.get("rules_before") else [tool for tool, saved in saved_rules() if own_rules(saved)],
         "cgroups": kubepods() if KUBELET_DIR in dirs and not record.get("kubepods_before") else [],
     }
@@ -315,12 +319,19 @@ def leftovers(plan: dict[str, Any]) -> dict[str, list[Any]]:
         **running,
         "files": [path for path in plan["files"] if os.path.lexists(path)] + links,
         "logs": own_logs(plan),
-        "dirs": [path for path in dirs if os.path.isdir(path) and (path not in kept(record) or os.listdir(path))],
+        "dirs": [path for path in dirs if os.path.isdir(path) and (path not in kept(record) or newer(path, plan))],
     }
 
 
 def kept(record: dict[str, Any]) -> list[str]:
     return [*record.get("dirs_kept", []), *record.get("mounts_before", [])]
+
+
+def newer(path: str, plan: dict[str, Any]) -> list[Path]:
+    """What a folder holds that came after the survey; the record, by which a removal is resumed, is the last of it."""
+    before = plan["record"].get("config_before", []) if path == plan["config_dir"] else []
+    found = (entry for entry in Path(path).iterdir() if entry.name not in before)
+    return sorted(found, key=lambda entry: entry.name == RECORD)
 
 
 def kill(pids: list[int]) -> None:
@@ -360,8 +371,9 @@ def remove_cgroups(paths: list[str]) -> None:
                 os.rmdir(folder)
 
 
-def remove_dir(path: str, keep: bool = False) -> None:
-    """Delete a folder, or what is in it, unless it is too near the root or something is still mounted in it."""
+def remove_dir(path: str, plan: dict[str, Any]) -> None:
+    """Delete a folder, or what came into one that stays, unless it is too near the root or a mount is still in it."""
+    keep = path in kept(plan["record"])
     if len(Path(os.path.normpath(path)).parts) < 3:
         raise SystemExit(
             f"refused to delete {path}: it is a top folder of the system; set the k3s_*_dir variables right"
@@ -369,7 +381,7 @@ def remove_dir(path: str, keep: bool = False) -> None:
     held = [point for point in mount_points(read("/proc/self/mountinfo"), [path]) if not keep or point != path]
     if held:
         raise SystemExit(f"refused to delete {path}: {held[0]} is still mounted; unmount it and run again")
-    for entry in Path(path).iterdir():
+    for entry in newer(path, plan):
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
         else:
@@ -426,7 +438,7 @@ def remove_data(plan: dict[str, Any], found: dict[str, list[Any]]) -> None:
                 os.rmdir(path)
     # The record lies in the config folder, which comes last: an interrupted removal can be resumed.
     for path in found["dirs"]:
-        remove_dir(path, path in kept(plan["record"]))
+        remove_dir(path, plan)
 
 
 # ---- runit ----------------------------------------------------------------------------------------------------------

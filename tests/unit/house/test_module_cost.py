@@ -81,7 +81,7 @@ def test_a_call_compiles_little_and_imports_nothing_heavy(name: str) -> None:
         share, *imported = done.stdout.split()
         return float(share), set(imported)
 
-    shares, imported = zip(*(once() for _ in range(3)), strict=True)
+    shares, imported = zip(*(once() for _time in range(3)), strict=True)
     print(f"{name}: {min(shares):.2f} of what Ansible's own base costs")
     assert min(shares) <= SHARE_OF_BASE
     assert not HEAVY & set.union(*imported)

@@ -39,6 +39,7 @@ def test_every_filter_is_tried_here() -> None:
         ("auto", {"context": "lab"}, "existing", "the context lab was named"),
         ("auto", {"kubeconfig": "/own", "own_kubeconfig": "/own", "marker": {"provider": "k3s"}}, "k3s", "an earlier run"),
         ("auto", {"k3s_reachable": True, "k3s_url": "https://k3s"}, "k3s", "can be downloaded from https://k3s"),
+        ("auto", {"marker": {}}, "embedded", "(artifacts_k3s_sha256)"),
         ("auto", {"marker": {}, "ambient": "/home/ann/.kube/config"}, "embedded", "/home/ann/.kube/config) is left alone"),
     ],
 )  # fmt: skip
@@ -46,6 +47,12 @@ def test_the_provider_and_the_reason(requested: str, known: dict[str, t.Any], pr
     choice = FILTERS["provider_choice"](requested, **known)
     assert choice["provider"] == provider
     assert reason in choice["reason"]
+    assert choice["refused"] == ""
+
+
+def test_the_provider_of_another_cluster_is_refused() -> None:
+    choice = FILTERS["provider_choice"]("embedded", marker={"provider": "k3s"})
+    assert choice["refused"].startswith("an earlier run made a cluster of provider k3s here")
 
 
 # ---- preflight_findings ----------------------------------------------------------------------------------------------
@@ -170,14 +177,18 @@ def test_a_client_certificate_is_judged_once_it_is_there(
 
 
 def test_a_cluster_is_asked_for_what_is_judged_and_for_the_permissions_in_the_given_namespaces() -> None:
-    questions = {question["name"]: question for question in FILTERS["cluster_questions"](["team"])}
+    questions = {question["name"]: question for question in FILTERS["cluster_questions"](PLACES)}
     assert set(questions) == set(ANSWERS) - {"version"}
     access = questions.pop("access")
     assert access["args"][:3] == ["create", "--filename", "-"]
     asked = [item["spec"]["resourceAttributes"] for item in json.loads(access["stdin"])["items"]]
-    assert {attributes["namespace"] for attributes in asked if "namespace" in attributes} == {"team"}
+    assert {attributes["namespace"] for attributes in asked if "namespace" in attributes} == {"team", "try"}
     assert all(question["args"][0] == "get" and question["stdin"] == "" for question in questions.values())
+    more = {question["name"]: question for question in FILTERS["cluster_questions"](PLACES, adopt_volcano=True)}
+    assert len(json.loads(more["access"]["stdin"])["items"]) > len(asked)
 
+
+PLACES = {"volcano": "team", "demo": "try"}
 
 TARGET = {"context": "lab", "server": "https://lab.example.org:6443", "user": "ann"}
 ASKED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -190,6 +201,7 @@ ANSWERS: dict[str, dict[str, t.Any]] = {
     "nodes": {"rc": 0, "stdout": "n1\tlinux\tcontainerd://1.7.1\tTrue\t\n"},
     "storage": {"rc": 0, "stdout": "local\ttrue\n"},
     "workloads": {"rc": 0, "stdout": ""},
+    "classes": {"rc": 0, "stdout": '{"items": [{"metadata": {"name": "high"}, "value": 7}]}'},
     "access": {"rc": 0, "stdout": json.dumps(ALLOWED)},
 }  # fmt: skip
 
@@ -224,6 +236,7 @@ VOLCANO = "Deployment\tv\tv-scheduler\t\tvolcanosh/vc-scheduler:v1.9.0\t\t\n"
         ({}, {"asked": (ASKED - timedelta(seconds=90)).timestamp()}, "error", "is 90 s ahead of the control node's"),
         ({}, {"asked": str(ASKED.timestamp() + 40), "clock_skew_max": "30"}, "error", "is 40 s behind the control node's"),
         ({"access": {"rc": 1, "stderr": "boom"}}, {}, "error", "cannot be asked for its permissions (boom)"),
+        ({}, {"priority_classes": {"high": 100}}, "error", "has the value 7"),
         ({"workloads": {"rc": 0, "stdout": VOLCANO}}, {}, "error", "already has a Volcano 1.9.0 (Deployment v/v-scheduler)"),
         ({"workloads": {"rc": 0, "stdout": VOLCANO}}, {"adopt_volcano": True}, "note", "already has a Volcano 1.9.0"),
     ],
@@ -304,6 +317,9 @@ FOREIGN = {"part": "scheduler", "kind": "Deployment", "namespace": "v", "name": 
     ("name", "arguments", "expected"),
     [
         ("volcano_config_problems", [[], "1.14.1"], ["the configuration must be a mapping with actions and tiers"]),
+        ("volcano_class_problems", [[{"metadata": {"name": "high"}, "value": 7}], {"high": 7}], []),
+        ("volcano_kept_classes", [[{"metadata": {"name": "high"}, "value": 7}], {"high": 7}], ["high"]),
+        ("volcano_foreign_objects", [["Secret\ts\tu\tvolcano\tHelm\t", "Lease\tl\tv\t\t\t"], ["l"]], ["Secret s"]),
         ("volcano_foreign", [[]], []),
         ("volcano_foreign", [[OTHER, program("ours", "vc-scheduler", **LABELS)]], []),
         ("volcano_foreign", [[OTHER], "other"], [FOREIGN]),

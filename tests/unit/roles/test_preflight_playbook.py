@@ -80,7 +80,9 @@ def test_a_failing_preflight_shows_all_findings_and_changes_nothing(
 
 
 def test_a_passing_preflight_lets_the_play_go_on(run: t.Callable[..., Run]) -> None:
-    done = run(preflight_provider="existing", preflight_cache_gib="0", preflight_cache_inodes="0")
+    none = {f"preflight_{what}_{unit}": "0" for what in ("cache", "build") for unit in ("gib", "inodes")}
+    none |= {"preflight_memory_build_gib": "0"}
+    done = run(preflight_provider="existing", images_registry="registry.example/p", **none)
     assert done.rc == 0, done.text
     assert done.changed
     assert "failed=0" in done.text

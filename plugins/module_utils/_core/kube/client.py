@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:
     from .discovery import Discovery
     from .transport import Transport
 
-    Query = list[tuple[str, str | int]]
+    Query: t.TypeAlias = "list[tuple[str, str | int]]"
     Propagation = t.Literal["Background", "Foreground", "Orphan"]
 
 Object = dict[str, t.Any]

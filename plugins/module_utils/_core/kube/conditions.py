@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Callable
 
 if t.TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Object = dict[str, t.Any]
 # None is asked about an object that is not there.
-Check = Callable[[Object | None], "Verdict"]
+Check: t.TypeAlias = "Callable[[Object | None], Verdict]"
 
 ABSENT = "it does not exist"
 # Compiled when a path is read: most modules wait for none.

@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
     from .connection import Connection
     from .errors import Asked
 
-    Query = Iterable[tuple[str, str | int]]
+    Query: t.TypeAlias = "Iterable[tuple[str, str | int]]"
     Result = t.TypeVar("Result")
 
 JSON = "application/json"
@@ -209,10 +209,10 @@ class Transport:
         headers = opened.headers.copy()
         if call.body is not None:
             headers["Content-Type"] = call.content_type
-        query = urlencode([(key, value) for key, value in call.query])
+        query = urlencode(list(call.query))
         handled = sys.exc_info()[1]
         try:
-            response = opened.pool.urlopen(
+            response = opened.pool.request(
                 call.method,
                 f"{self.connection.server}{call.path}{'?' if query else ''}{query}",
                 body=call.body,

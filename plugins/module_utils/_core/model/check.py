@@ -10,7 +10,7 @@ and a list of problems, and only a value without problems is used.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from . import quantity
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .table import Field
 
-Path = tuple[str | int, ...]
+Path: TypeAlias = "tuple[str | int, ...]"
 HIDDEN = "a value that is not shown"
 
 

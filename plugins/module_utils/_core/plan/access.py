@@ -4,8 +4,8 @@
 
 """What the platform does in a cluster that it did not make, asked of the API server before it does any of it.
 
-Writing RBAC rules also needs the permissions that they grant (or ``escalate``). Those are not asked for one by one:
-the server-side dry run that comes before every write refuses them.
+The list is what the roles call. tests/api/test_least_access.py runs them as a user who has nothing else, and a unit test
+compares it with the objects that the roles apply.
 """
 
 from __future__ import annotations
@@ -16,9 +16,14 @@ from dataclasses import dataclass
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-PLATFORM_NAMESPACES = ("paddleflow-system", "volcano-system")
-WRITE = ("get", "create", "patch", "delete")
-READ = ("get", "list", "watch")
+# Namespaces by what they are for; the roles' variables may name others.
+PLACES: Mapping[str, str] = {"volcano": "volcano-system", "demo": "paddleflow-demo"}
+# kubectl's diff and apply, on the server's side.
+APPLY = ("get", "create", "patch")
+# By label.
+REMOVE = ("list", "delete")
+# kubectl wait, and delete where finalizers make it last.
+WAIT = ("list", "watch")
 
 
 @dataclass(frozen=True)
@@ -26,18 +31,25 @@ class Need:
     group: str
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
-    namespaced: bool = False
+    # One of PLACES; none: in the whole cluster.
+    place: str = ""
 
 
+def _all(*verbs: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(verb for some in verbs for verb in some))
+
+
+_RBAC = "rbac.authorization.k8s.io"
 NEEDS = (
-    Need("", ("namespaces",), WRITE),
-    Need("", ("nodes",), (*READ, "patch")),
-    Need("apiextensions.k8s.io", ("customresourcedefinitions",), (*WRITE, "list")),
-    Need("rbac.authorization.k8s.io", ("clusterroles", "clusterrolebindings"), WRITE),
-    Need("scheduling.k8s.io", ("priorityclasses",), WRITE),
-    Need("storage.k8s.io", ("storageclasses", "csidrivers"), (*WRITE, "list")),
-    # Everywhere, to see a Volcano that is there already.
-    Need("apps", ("deployments", "statefulsets"), ("list",)),
+    # Roles kubernetes and volcano look around: what there is, how full it is, and whether somebody else's Volcano is there.
+    Need("", ("nodes",), ("list",)),
+    Need("storage.k8s.io", ("storageclasses",), ("list",)),
+    Need("apps", ("daemonsets", "deployments", "statefulsets"), ("list",)),
+    # Role crds, and role volcano in the whole cluster.
+    Need("apiextensions.k8s.io", ("customresourcedefinitions",), _all(APPLY, WAIT, REMOVE)),
+    Need("", ("namespaces",), _all(APPLY, WAIT, REMOVE)),
+    Need(_RBAC, ("clusterroles", "clusterrolebindings"), _all(APPLY, REMOVE)),
+    Need("scheduling.k8s.io", ("priorityclasses",), _all(APPLY, REMOVE)),
     Need(
         "admissionregistration.k8s.io",
         (
@@ -46,31 +58,48 @@ NEEDS = (
             "validatingadmissionpolicies",
             "validatingadmissionpolicybindings",
         ),
-        WRITE,
+        _all(APPLY, REMOVE),
     ),
-    Need("scheduling.volcano.sh", ("queues",), (*WRITE, "list")),
-    Need("", ("configmaps", "secrets", "services", "serviceaccounts"), WRITE, namespaced=True),
-    Need("", ("pods",), (*READ, "create", "delete"), namespaced=True),
-    Need("apps", ("deployments", "daemonsets"), (*WRITE, *READ[1:]), namespaced=True),
-    Need("batch", ("jobs",), WRITE, namespaced=True),
-    Need("batch.volcano.sh", ("jobs",), WRITE, namespaced=True),
-    Need("coordination.k8s.io", ("leases",), ("get",), namespaced=True),
-    Need("policy", ("poddisruptionbudgets",), WRITE, namespaced=True),
-    Need("rbac.authorization.k8s.io", ("roles", "rolebindings"), WRITE, namespaced=True),
+    Need("scheduling.volcano.sh", ("queues",), _all(APPLY, WAIT, REMOVE)),
+    # Role volcano in its namespace.
+    Need("", ("configmaps", "secrets", "serviceaccounts"), _all(APPLY, REMOVE), "volcano"),
+    Need(_RBAC, ("roles", "rolebindings"), _all(APPLY, REMOVE), "volcano"),
+    Need("policy", ("poddisruptionbudgets",), _all(APPLY, REMOVE), "volcano"),
+    Need("apps", ("deployments",), _all(APPLY, WAIT, REMOVE), "volcano"),
+    Need("coordination.k8s.io", ("leases",), ("delete",), "volcano"),
+    # Role verify, whose namespaces have names of their own. What role volcano shows of a program that does not come up, its
+    # trial of the webhooks and its Services are among this.
+    Need("", ("pods",), _all(APPLY, WAIT, REMOVE)),
+    Need("", ("services",), _all(APPLY, REMOVE)),
+    Need("", ("pods/log",), ("get",)),
+    Need("", ("events",), ("list",)),
+    Need("batch.volcano.sh", ("jobs",), _all(APPLY, WAIT, REMOVE)),
+    Need("scheduling.volcano.sh", ("podgroups",), _all(("get",), WAIT)),
+    Need("", ("configmaps",), APPLY, "demo"),
+)
+# Only with volcano_adopt: adopt. The programs of the other Volcano may stand in any namespace.
+ADOPTING = (Need("apps", ("daemonsets", "deployments", "statefulsets"), _all(("get",), WAIT, REMOVE)),)
+# Who writes a role or binds one needs every permission in it, or these. To hold them all is as good, so the lack of these
+# is a warning; the API server decides when role volcano compares its roles, which it does before it applies anything.
+GRANTING = (
+    Need(_RBAC, ("clusterroles",), ("bind", "escalate")),
+    Need(_RBAC, ("roles",), ("bind", "escalate"), "volcano"),
 )
 
 
-def _attributes(needs: Iterable[Need], namespaces: Iterable[str]) -> Iterator[dict[str, str]]:
+def _attributes(needs: Iterable[Need], places: Mapping[str, str]) -> Iterator[dict[str, str]]:
     for need in needs:
-        for resource in need.resources:
-            for namespace in tuple(namespaces) if need.namespaced else ("",):
-                for verb in need.verbs:
-                    values = {"verb": verb, "group": need.group, "resource": resource, "namespace": namespace}
-                    yield {name: value for name, value in values.items() if value}
+        for name in need.resources:
+            resource, _slash, subresource = name.partition("/")
+            for verb in need.verbs:
+                values = {"verb": verb, "group": need.group, "resource": resource, "subresource": subresource}
+                values["namespace"] = places[need.place] if need.place else ""
+                yield {key: value for key, value in values.items() if value}
 
 
-def reviews(namespaces: Iterable[str] = PLATFORM_NAMESPACES, needs: Iterable[Need] = NEEDS) -> dict[str, t.Any]:
+def reviews(places: Mapping[str, str] | None = None, *, adopt_volcano: bool = False) -> dict[str, t.Any]:
     """One List of SelfSubjectAccessReviews; `kubectl create -f - -o json` answers each, and nothing is stored."""
+    needs = (*NEEDS, *(ADOPTING if adopt_volcano else ()), *GRANTING)
     return {
         "apiVersion": "v1",
         "kind": "List",
@@ -80,9 +109,19 @@ def reviews(namespaces: Iterable[str] = PLATFORM_NAMESPACES, needs: Iterable[Nee
                 "kind": "SelfSubjectAccessReview",
                 "spec": {"resourceAttributes": attributes},
             }
-            for attributes in _attributes(needs, tuple(namespaces))
+            for attributes in _attributes(needs, places or PLACES)
         ],
     }
+
+
+def refused(answers: Iterable[Mapping[str, t.Any]]) -> tuple[list[str], list[str]]:
+    """What was refused, shortly (`denied`): of what is needed, and of what lets roles be written without holding them."""
+    needed: list[Mapping[str, t.Any]] = []
+    granting: list[Mapping[str, t.Any]] = []
+    for answer in answers:
+        verb = ((answer.get("spec") or {}).get("resourceAttributes") or {}).get("verb")
+        (granting if verb in ("bind", "escalate") else needed).append(answer)
+    return denied(needed), denied(granting)
 
 
 def denied(answers: Iterable[Mapping[str, t.Any]]) -> list[str]:
@@ -92,7 +131,8 @@ def denied(answers: Iterable[Mapping[str, t.Any]]) -> list[str]:
         if (answer.get("status") or {}).get("allowed"):
             continue
         asked = (answer.get("spec") or {}).get("resourceAttributes") or {}
-        name = ".".join(filter(None, (asked.get("resource"), asked.get("group"))))
+        resource = "/".join(filter(None, (asked.get("resource"), asked.get("subresource"))))
+        name = ".".join(filter(None, (resource, asked.get("group"))))
         verbs.setdefault((name, asked.get("namespace") or ""), []).append(str(asked.get("verb")))
     places: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (name, namespace), refused in verbs.items():

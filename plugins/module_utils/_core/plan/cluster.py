@@ -12,8 +12,9 @@ import typing as t
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
-from .access import denied
+from .access import refused
 from .finding import Finding
+from .volcano_adoption import class_findings
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,9 +53,16 @@ QUESTIONS: dict[str, list[str]] = {
     "admission": ["get", "--raw", "/apis/admissionregistration.k8s.io/v1"],
     "nodes": ["get", "nodes", "--output", _NODE],
     "storage": ["get", "storageclasses", "--output", _STORAGE],
-    "workloads": ["get", "deployments,statefulsets", "--all-namespaces", "--output", _WORKLOAD],
+    "workloads": ["get", "daemonsets,deployments,statefulsets", "--all-namespaces", "--output", _WORKLOAD],
+    "classes": ["get", "priorityclasses", "--output", "json"],
 }
-READS = {"groups": "API groups", "nodes": "nodes", "storage": "storage classes", "workloads": "deployments"}
+READS = {
+    "groups": "API groups",
+    "nodes": "nodes",
+    "storage": "storage classes",
+    "workloads": "deployments",
+    "classes": "priority classes",
+}
 # What kubectl says, what it means, and the remedy. The first that matches counts.
 _UNREACHABLE: tuple[tuple[str, str, str], ...] = (
     (
@@ -198,10 +206,12 @@ def judge(
     kubectl_version: str = "",
     adopt_volcano: bool = False,
     clock_skew_max: float = 60,
+    priority_classes: Mapping[str, int] | None = None,
 ) -> tuple[Cluster, list[Finding]]:
     """All findings about a cluster that answers.
 
     :param answers: results of ``version`` (at -v=8), ``access`` and the QUESTIONS
+    :param priority_classes: those that the role volcano will apply, with their values
     """
     cluster = Cluster(server)
     given = {name: Answer.of(result) for name, result in answers.items()}
@@ -216,6 +226,8 @@ def judge(
         found += _storage_findings(cluster, given["storage"].rows())
     if not given["workloads"].rc:
         found += _volcano_findings(cluster, given["workloads"].rows(), adopt_volcano)
+    if not given["classes"].rc:
+        found += class_findings(objects_of(given["classes"].stdout)[0]["items"], priority_classes or {})
     return cluster, found
 
 
@@ -266,10 +278,17 @@ def _access_findings(user: str, answer: Answer) -> Iterator[Finding]:
         answered = objects_of(answer.stdout)
     except ValueError:
         answered = []
-    missing = denied(answered)
+    missing, granting = refused(answered)
     if missing:
         needed = "the installation does this"
         yield Finding("error", "access", f"The user {user}", f"may not {'; '.join(missing)}", needed, remedy)
+    if granting:
+        needed = "who may not has to hold each permission that Volcano's programs are given"
+        text, remedy = (
+            f"may not {'; '.join(granting)}",
+            f"{remedy}; the API server refuses the roles when one is missing",
+        )
+        yield Finding("warning", "access", f"The user {user}", text, needed, remedy)
     if answer.rc or not answered:
         text = f"cannot be asked for its permissions ({answer.complaint})"
         needed = "the installation needs to know them"

@@ -79,6 +79,12 @@ def evaluate(node: Facts | None, control: Facts | None, settings: Settings) -> l
 
 def settings_findings(settings: Settings) -> Iterator[Finding]:
     """What is wrong with the variables themselves."""
+    if settings.provider == "existing" and settings.images and not settings.registry:
+        needed = (
+            "nothing is put on the nodes of a cluster that is there already, so they pull the images of the platform"
+        )
+        remedy = "set it to a registry that this machine can push to and the nodes can pull from (host/prefix)"
+        yield Finding("error", "registry", "The variable images_registry", "is empty", needed, remedy)
     if settings.provider != "embedded":
         return
     name = settings.instance
@@ -309,7 +315,12 @@ def space_findings(node: Facts | None, control: Facts | None, settings: Settings
 def memory_findings(node: Facts | None, control: Facts | None, settings: Settings) -> Iterator[Finding]:
     for facts, where, size, purpose in (
         (node, settings.host, settings.memory_cluster_gib, "to run the cluster"),
-        (control, "the control node", settings.memory_build_gib if settings.compile else 0.0, "to compile Kubernetes"),
+        (
+            control,
+            "the control node",
+            settings.memory_build_gib if settings.compile else 0.0,
+            "to compile Kubernetes or Volcano",
+        ),
     ):
         memory = (facts or {}).get("memory")
         if not memory or not size:

@@ -36,6 +36,9 @@ class Settings:
     # [{port, protocol, purpose}]
     ports: tuple[Mapping[str, t.Any], ...] = ()
     nodes: int = 1
+    # Whether images are brought to the cluster, and the registry that its nodes pull them from.
+    images: bool = False
+    registry: str = ""
     compile: bool = False
     python_control: tuple[int, ...] = (3, 11)
     python_node: tuple[int, ...] = (3, 9)

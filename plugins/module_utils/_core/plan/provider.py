@@ -23,6 +23,8 @@ PROVIDERS = ("existing", "k3s", "embedded")
 class Choice:
     provider: str
     reason: str
+    # Why the run must not go on; empty: it may.
+    refused: str = ""
 
 
 def choose(
@@ -37,23 +39,31 @@ def choose(
     k3s_url: str = "",
     ambient: str = "",
 ) -> Choice:
-    """The provider and the reason as one sentence.
+    """The provider and the reason as one sentence, and a refusal when another provider's cluster is here.
 
     :param requested: existing, k3s, embedded or auto
     :param marker: content of ``<data>/install.json``, which every installation of ours leaves behind
     :param kubeconfig: path of a kubeconfig that the user named for this run; likewise ``context``
     :param own_kubeconfig: path of the kubeconfig of the cluster that an earlier run made; naming it names that cluster
-    :param k3s_file: K3s' binary as a local file; ``k3s_reachable`` tells whether ``k3s_url`` answered
+    :param k3s_file: K3s' binary as a local file; ``k3s_reachable`` tells whether ``k3s_url`` answered, which is empty as
+        long as no checksum of the release is known
     :param ambient: value of KUBECONFIG, only ever mentioned
     :raises ValueError: when ``requested`` is not known
     """
-    if requested in PROVIDERS:
-        return Choice(requested, f"The provider is {requested} because cluster_provider says so.")
-    if requested != "auto":
-        raise ValueError(f"cluster_provider is {requested!r}, but it must be one of existing, k3s, embedded and auto.")
     made = str(marker.get("provider", "")) if marker else ""
     if made not in ("k3s", "embedded"):
         made = ""
+    if requested in PROVIDERS:
+        # Neither may be put over the other, and one's removal knows nothing of the other: what runs would be left alone.
+        refused = (
+            f"an earlier run made a cluster of provider {made} here, but cluster_provider is {requested}: set it to {made} to"
+            " go on with that cluster or to take it away (paddleflow.core.reset), or set another kubernetes_instance."
+            if made and requested not in (made, "existing")
+            else ""
+        )
+        return Choice(requested, f"The provider is {requested} because cluster_provider says so.", refused)
+    if requested != "auto":
+        raise ValueError(f"cluster_provider is {requested!r}, but it must be one of existing, k3s, embedded and auto.")
     if (kubeconfig and not (made and kubeconfig == own_kubeconfig)) or (context and not kubeconfig):
         name = " of ".join([*([f"the context {context}"] if context else []), *([kubeconfig] if kubeconfig else [])])
         return Choice("existing", f"The provider is existing because {name} was named.")
@@ -69,5 +79,9 @@ def choose(
         return Choice("k3s", f"The provider is k3s because its binary was given as {k3s_file}.{untouched}")
     if k3s_reachable:
         return Choice("k3s", f"The provider is k3s because its release can be downloaded from {k3s_url}.{untouched}")
-    why = f"K3s' release cannot be downloaded from {k3s_url}" if k3s_url else "no K3s binary or address is given"
+    why = (
+        f"K3s' release cannot be downloaded from {k3s_url}"
+        if k3s_url
+        else "no checksum of K3s' release is set (artifacts_k3s_sha256), and what cannot be checked is not downloaded"
+    )
     return Choice("embedded", f"The provider is embedded because {why}; Kubernetes is compiled instead.{untouched}")

@@ -11,8 +11,11 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
+from .finding import Finding
+
 Object = Mapping[str, t.Any]
 
+NAME_LABEL = "app.kubernetes.io/name"
 MANAGED_LABEL = "app.kubernetes.io/managed-by"
 MANAGER = "paddleflow"
 PROGRAMS = {
@@ -120,6 +123,69 @@ def foreign_webhooks(configurations: Iterable[Object]) -> list[dict[str, str]]:
         ),
         key=lambda row: (row["kind"], row["name"]),
     )
+
+
+def _made_by_role(labels: Mapping[str, str]) -> bool:
+    """Other roles of this collection have the same manager."""
+    return labels.get(MANAGED_LABEL) == MANAGER and labels.get(NAME_LABEL) == "volcano"
+
+
+def _labels(item: Object) -> Mapping[str, str]:
+    labels: Mapping[str, str] = item["metadata"].get("labels") or {}
+    return labels
+
+
+def kept_classes(found: Iterable[Object], wanted: Mapping[str, int]) -> list[str]:
+    """Priority classes of somebody else that do for ours as they are: they are not touched, so they never become ours."""
+    return sorted(
+        str(item["metadata"]["name"])
+        for item in found
+        if item["metadata"]["name"] in wanted and not _made_by_role(_labels(item))
+    )
+
+
+def class_findings(found: Iterable[Object], wanted: Mapping[str, int]) -> list[Finding]:
+    """Priority classes of our names and other values, which the API server would refuse in the middle of an installation."""
+    findings = []
+    for item in found:
+        name, value = str(item["metadata"]["name"]), int(item["value"])
+        if name not in wanted or value == int(wanted[name]):
+            continue
+        if _made_by_role(_labels(item)):
+            remedy = f"remove it with: kubectl delete priorityclass {name} (pods keep the priority that they have)"
+        else:
+            remedy = f"give ours another name or the value {value} in volcano_priority_classes, or remove that one"
+        needed = f"volcano_priority_classes says {wanted[name]}, and the value of a class cannot be changed"
+        subject = f"The PriorityClass {name}"
+        findings.append(Finding("error", "priority_class", subject, f"has the value {value}", needed, remedy))
+    return findings
+
+
+def class_problems(found: Iterable[Object], wanted: Mapping[str, int]) -> list[str]:
+    return [finding.message for finding in class_findings(found, wanted)]
+
+
+def foreign_objects(rows: Iterable[str], leases: Iterable[str] = ()) -> list[str]:
+    """What a namespace holds besides what the role made and what follows from that or from being a namespace.
+
+    :param rows: kind, name, uid, name label, manager label and the owners' uids of each object, between tabs
+    :param leases: names under which Volcano's programs elect a leader; they make these without labels
+    """
+    objects = [[*row.split("\t"), *[""] * 6][:6] for row in rows if row.strip()]
+    expected = {("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"), *(("Lease", name) for name in leases)}
+    left = objects
+    known, size = {""}, 0  # what has no uid is computed and not stored (metrics)
+    while len(known) > size:  # a pod's owner is a ReplicaSet, whose owner is a Deployment
+        size = len(known)
+        known |= {
+            uid
+            for kind, name, uid, label, manager, owners in left
+            if (kind, name) in expected
+            or _made_by_role({NAME_LABEL: label, MANAGED_LABEL: manager})
+            or known.intersection(owners.split())
+        }
+        left = [row for row in left if row[2] not in known]
+    return sorted(f"{row[0]} {row[1]}" for row in left)
 
 
 def _milli(value: Decimal) -> str:

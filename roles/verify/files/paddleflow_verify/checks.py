@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
 from typing import Any, Callable
 
 from . import objects, sizes
@@ -14,6 +16,10 @@ from .kubectl import CheckError, Kubectl, again
 WEBHOOKS = "app.kubernetes.io/name=volcano,app.kubernetes.io/component=webhooks"
 JOB = "job.batch.volcano.sh/"
 QUEUE = "queue.scheduling.volcano.sh/"
+# How long Volcano's webhooks may be away, in seconds: another verification may be replacing their pods at this moment.
+AWAY_SECONDS = 30
+# A run has some twenty waits, so a trial older than this many of its time limits was left by one that was killed.
+LONGEST = 60
 
 
 @dataclass(frozen=True)
@@ -38,14 +44,18 @@ class Row:
     seconds: float
 
 
-class Trial:
-    """One run of all checks in a namespace and a queue tree of its own."""
+def away(reason: str) -> bool:
+    return "failed calling webhook" in reason or "no endpoints" in reason
 
-    def __init__(self, settings: Settings) -> None:
+
+class Trial:
+    """One run of all checks in a namespace and a queue tree of a name of its own, so that two at once do not meet."""
+
+    def __init__(self, settings: Settings, name: str = "") -> None:
         self.settings = settings
         self.kubectl = Kubectl(settings.kubectl, settings.timeout)
-        self.where = settings.namespace
-        self.tree = settings.namespace
+        self.where = self.tree = name or f"{settings.namespace}-{secrets.token_hex(3)}"
+        self.labels = {**objects.VERIFY, objects.TRIAL: self.tree}
         self.lender, self.borrower = self.tree + "-lender", self.tree + "-borrower"
         self.unit = 0
 
@@ -116,7 +126,7 @@ class Trial:
     def refusals(self) -> str:
         image, scheduler = self.settings.image, self.settings.scheduler
         plain = objects.pod_spec(image, ["true"])
-        bad_queue = objects.queue(self.tree + "-bad", "root", 2000, 1000)
+        bad_queue = objects.queue(self.tree + "-bad", "root", 2000, 1000, self.labels)
         bad_job = objects.job("bad", self.where, self.tree + "-missing", plain, 1, 1, scheduler)
         annotated = objects.pod(
             "bad", self.where, {**plain, "schedulerName": scheduler}, annotations={"volcano.sh/jdb-min-available": "0"}
@@ -126,7 +136,7 @@ class Trial:
             ("a job of a queue that does not exist", bad_job, "validatejob.volcano.sh"),
             ("a pod with a senseless annotation", annotated, "ValidatingAdmissionPolicy 'volcano-pods'"),
         ):
-            said = self.kubectl.refusal(item)
+            said = refusal(self.kubectl, item)
             if not said:
                 raise CheckError(f"{what} was accepted")
             if who not in said:
@@ -141,7 +151,7 @@ class Trial:
                 )
             except sizes.TooSmallError as problem:
                 raise CheckError(str(problem)) from None
-            make_queues(self.kubectl, objects.queues(self.tree, (self.lender, self.borrower), self.unit))
+            make_queues(self.kubectl, objects.queues(self.tree, (self.lender, self.borrower), self.unit, self.labels))
         return self.unit
 
     def job(self, name: str, queue: str, spec: objects.Object, replicas: int, minimum: int) -> None:
@@ -191,19 +201,15 @@ class Trial:
         )
         item = objects.job("after", self.where, "default", objects.pod_spec(self.settings.image, ["true"]), 1, 1)
 
-        def accepted() -> None:
-            said = self.kubectl.refusal(item)
-            if said:
-                raise CheckError(said)
-
-        again(accepted, 30, lambda reason: "failed calling webhook" in reason or "no endpoints" in reason)
+        said = refusal(self.kubectl, item)
+        if said:
+            raise CheckError(said)
         return "a plain pod ran while the webhooks were away; they are back"
 
     def clean(self) -> str:
         """Remove all that a trial leaves, also an interrupted one."""
         limit = f"--timeout={self.settings.timeout}s"
-        served = self.kubectl.run("get", "customresourcedefinitions/queues.scheduling.volcano.sh", check=False)
-        if served.returncode == 0:
+        if self.served():
             # Jobs before their namespace: a controller that may not make pods any more fills the logs with errors.
             everything = (
                 "--all",
@@ -215,15 +221,51 @@ class Trial:
             )
             self.kubectl.run("delete", "jobs.batch.volcano.sh", *everything, limit)
         self.kubectl.run("delete", "namespace", self.where, "--ignore-not-found", "--wait=true", limit)
-        if served.returncode == 0:
+        if self.served():
             remove_queues(self.kubectl, [self.lender, self.borrower, self.tree])
         return "namespace and queues removed"
+
+    def served(self) -> bool:
+        kind = "customresourcedefinitions/queues.scheduling.volcano.sh"
+        return self.kubectl.run("get", kind, check=False).returncode == 0
+
+    def leftovers(self) -> list[str]:
+        """Trials of runs that were killed: our labels, and an age that no run reaches."""
+        kinds = "namespaces" + (",queues.scheduling.volcano.sh" if self.served() else "")
+        selector = ",".join(f"{name}={value}" for name, value in objects.VERIFY.items())
+        left = set()
+        for item in self.kubectl.items(kinds, "--selector", f"{selector},{objects.TRIAL}"):
+            made = datetime.strptime(item["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%S%z")
+            if (datetime.now(timezone.utc) - made).total_seconds() > LONGEST * self.settings.timeout:
+                left.add(item["metadata"]["labels"][objects.TRIAL])
+        return sorted(left)
+
+    def clean_all(self) -> str:
+        detail = self.clean()
+        for name in self.leftovers():
+            Trial(self.settings, name).clean()
+            detail += f"; also {name}, which an interrupted run left"
+        return detail
+
+
+def refusal(kubectl: Kubectl, item: objects.Object) -> str:
+    """What the API server says against an object, once the webhooks answer."""
+    end = time.monotonic() + AWAY_SECONDS
+    said = kubectl.refusal(item)
+    while away(said) and time.monotonic() < end:
+        time.sleep(0.3)
+        said = kubectl.refusal(item)
+    return said
 
 
 def make_queues(kubectl: Kubectl, tree: list[objects.Object]) -> None:
     """Create parents before children. The webhooks may not have heard of the parent yet."""
     for item in tree:
-        again(lambda item=item: kubectl.apply([item]), 20, lambda reason: "parent" in reason)  # type: ignore[misc]
+        again(
+            lambda item=item: kubectl.apply([item]),  # type: ignore[misc]
+            AWAY_SECONDS,
+            lambda reason: "parent" in reason or away(reason),
+        )
         kubectl.wait(QUEUE + item["metadata"]["name"], "jsonpath={.status.state}=Open", timeout=60)
 
 
@@ -231,15 +273,17 @@ def remove_queues(kubectl: Kubectl, names: list[str]) -> None:
     for name in names:
         again(
             lambda name=name: kubectl.run("delete", QUEUE + name, "--ignore-not-found", "--wait=true"),  # type: ignore[misc]
-            20,
-            lambda reason: "child queues" in reason or "not found" in reason,
+            AWAY_SECONDS,
+            lambda reason: "child queues" in reason or "not found" in reason or away(reason),
         )
 
 
 def submit(kubectl: Kubectl, item: objects.Object) -> None:
     """Create a job. The webhooks may not have heard yet that its queue is open."""
     again(
-        lambda: kubectl.apply([item]), 20, lambda reason: "unable to find job queue" in reason or "status is" in reason
+        lambda: kubectl.apply([item]),
+        AWAY_SECONDS,
+        lambda reason: "unable to find job queue" in reason or "status is" in reason or away(reason),
     )
 
 
@@ -256,8 +300,7 @@ def run_checks(trial: Trial) -> list[Row]:
         return ok
 
     def prepare() -> str:
-        trial.clean()
-        trial.kubectl.apply([objects.namespace(trial.where)])
+        trial.kubectl.apply([objects.namespace(trial.where, trial.labels)])
         return "namespace " + trial.where
 
     checks = trial.checks()
@@ -269,7 +312,7 @@ def run_checks(trial: Trial) -> list[Row]:
             for check in checks[1:]:
                 record(*check)
     finally:
-        record("nothing left behind", trial.clean)
+        record("nothing left behind", trial.clean_all)
     return rows
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from dataclasses import asdict
@@ -53,7 +54,27 @@ class Demo:
     def find(self, name: str) -> objects.Object | None:
         return self.kubectl.get(JOB + name, "--namespace", self.where)
 
+    def foreign(self) -> str:
+        """What is in the way: an object of one of our names that a demonstration did not make."""
+        mark = dict(objects.DEMO.items() - objects.MANAGED.items())
+        for target in ("namespace/" + self.where, *(QUEUE + name for name in (TREE, RESEARCH, PRODUCTION))):
+            found = self.kubectl.get(target)
+            if not found or objects.carries(found, mark):
+                continue
+            remedy = "run the playbook install, which is without the demonstration, or remove it"
+            if target.startswith("namespace/"):
+                remedy = "set verify_demo_namespace to another name, or label it when it is meant for this"
+            return (
+                "{} {} has no label {}, so a demonstration did not make it and this one must not change it: {}".format(
+                    found["kind"], found["metadata"]["name"], "=".join(*mark.items()), remedy
+                )
+            )
+        return ""
+
     def queues(self) -> str:
+        foreign = self.foreign()
+        if foreign:
+            raise CheckError(foreign)
         existing = self.kubectl.get(QUEUE + RESEARCH)
         if existing:
             self.unit = unit_of(existing)
@@ -65,8 +86,8 @@ class Demo:
             except sizes.TooSmallError as problem:
                 raise CheckError(str(problem)) from None
         self.changed = True
-        self.kubectl.apply([objects.namespace(self.where)])
-        make_queues(self.kubectl, objects.queues(TREE, (RESEARCH, PRODUCTION), self.unit))
+        self.kubectl.apply([objects.namespace(self.where, objects.DEMO)])
+        make_queues(self.kubectl, objects.queues(TREE, (RESEARCH, PRODUCTION), self.unit, objects.DEMO))
         return f"{RESEARCH} and {PRODUCTION} are entitled to 2 workers of {self.unit}m each and may use 4"
 
     def submit(self, item: objects.Object) -> str:
@@ -166,12 +187,16 @@ def demo(settings: Settings) -> dict[str, Any]:
 
 def preview(settings: Settings) -> dict[str, Any]:
     """What a run would find; nothing is made. Without a reachable cluster: that everything would be made."""
-    try:
-        kept = Demo(settings).done_before()
-    except CheckError:
-        kept = None
-    if kept:
-        return again_said(kept)
+    run = Demo(settings)
+    with contextlib.suppress(CheckError):
+        kept = run.done_before()
+        if kept:
+            return again_said(kept)
+    with contextlib.suppress(CheckError):
+        foreign = run.foreign()
+        if foreign:
+            rows = [Row("queues", False, foreign, 0.0)]
+            return {"rows": [asdict(rows[0])], "table": table(rows), "log": [], "ok": False, "changed": False}
     return {
         "rows": [],
         "table": ["two queues, a job that borrows and a gang would be created"],

@@ -9,6 +9,12 @@ from typing import Any
 Object = dict[str, Any]
 
 MANAGED = {"app.kubernetes.io/managed-by": "paddleflow"}
+# More than the manager, which is on the queues of users too: what carries one of these was made here, and only that is
+# changed or removed.
+VERIFY = {**MANAGED, "app.kubernetes.io/part-of": "paddleflow-verify"}
+DEMO = {**MANAGED, "app.kubernetes.io/part-of": "paddleflow-demo"}
+# Which trial an object is of.
+TRIAL = "app.kubernetes.io/instance"
 RESTRICTED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -55,16 +61,16 @@ else:
 """
 
 
-def namespace(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(MANAGED)}}
+def namespace(name: str, labels: dict[str, str]) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}}
 
 
-def queue(name: str, parent: str, deserved: int, capability: int) -> Object:
+def queue(name: str, parent: str, deserved: int, capability: int, labels: dict[str, str]) -> Object:
     """A queue, its CPUs in thousandths."""
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
-        "metadata": {"name": name, "labels": dict(MANAGED)},
+        "metadata": {"name": name, "labels": dict(labels)},
         "spec": {
             "parent": parent,
             "weight": 1,
@@ -75,10 +81,14 @@ def queue(name: str, parent: str, deserved: int, capability: int) -> Object:
     }
 
 
-def queues(name: str, children: Sequence[str], unit: int) -> list[Object]:
+def queues(name: str, children: Sequence[str], unit: int, labels: dict[str, str]) -> list[Object]:
     """A tree that bounds the trial whatever the cluster's size: each child is entitled to two workers, may borrow all four."""
-    parent = queue(name, "root", 4 * unit, 4 * unit)
-    return [parent] + [queue(child, name, 2 * unit, 4 * unit) for child in children]
+    parent = queue(name, "root", 4 * unit, 4 * unit, labels)
+    return [parent] + [queue(child, name, 2 * unit, 4 * unit, labels) for child in children]
+
+
+def carries(item: Object, labels: dict[str, str]) -> bool:
+    return labels.items() <= (item["metadata"].get("labels") or {}).items()
 
 
 def pod_spec(image: str, command: Sequence[str], cpu: int = 0, **more: Any) -> Object:

@@ -84,7 +84,7 @@ def test_what_admission_refuses_is_no_missing_permission() -> None:
 )
 def test_a_missing_object_is_not_a_missing_kind(body: Any, kind: type[Exception], sentence: str | None) -> None:
     found = refused(404, body)
-    assert type(found) is kind
+    assert found.__class__ is kind
     assert sentence in (None, str(found))
 
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_decoded_is_bad_input_too() -> None:
         "object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 3"
     )
     found = refused(500, {"message": message}, Asked("apply", "Secret", "keys", "team"))
-    assert type(found) is errors.InvalidError
+    assert found.__class__ is errors.InvalidError
     assert str(found) == "Could not apply Secret team/keys: illegal base64 data at input byte 3."
 
 
@@ -197,7 +197,7 @@ def test_what_cannot_be_decoded_is_bad_input_too() -> None:
 )
 def test_other_codes(code: int, kind: type[Exception], words: str) -> None:
     found = refused(code, {"reason": "Why", "message": "because."})
-    assert type(found) is kind
+    assert found.__class__ is kind
     assert words in str(found)
     assert (found.code, found.reason, found.asked) == (code, "Why", ASKED)
 

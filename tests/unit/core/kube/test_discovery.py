@@ -152,7 +152,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(stub: Stub, make: Make, t
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(0o777)
-    for _ in range(2):
+    for _time in range(2):
         make(folder).find(GROUP, "TFJob")
     assert len(stub.seen) == 2
     assert list(folder.iterdir()) == []
@@ -163,7 +163,7 @@ def test_without_a_folder_that_can_be_made_it_works_too(stub: Stub, make: Make, 
     (tmp_path / "file").write_text("", encoding="utf-8")
     for folder in (None, tmp_path / "file/cache"):
         discovery = make(folder)
-        assert [discovery.find(GROUP, "TFJob") for _ in range(2)] == [TFJOB, TFJOB]
+        assert [discovery.find(GROUP, "TFJob") for _time in range(2)] == [TFJOB, TFJOB]
     assert len(stub.seen) == 2
 
 

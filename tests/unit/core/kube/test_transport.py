@@ -87,7 +87,7 @@ def test_one_connection_serves_many_requests(stub: Stub, connect: Connect) -> No
 
     stub.always = note
     transport = connect()
-    for _ in range(3):
+    for _time in range(3):
         get(transport)
     assert len(set(ports)) == 1
 
@@ -249,7 +249,7 @@ def test_what_the_caller_was_busy_with_is_no_reason(connect: Connect) -> None:
     except ConnectionRefusedError:
         with pytest.raises(errors.UnreachableError) as raised:
             get(connect(server="http://no-such-host.invalid"))
-    assert raised.value.cause == "dns"
+        assert raised.value.cause == "dns"
 
 
 # ---- credentials that change ----------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_threads_that_are_refused_together_renew_once(stub: Stub, connect: Conne
     stub.always = judge
     transport = connect(credentials=Credentials(token="old"), renew=renew)
     with ThreadPoolExecutor(4) as pool:
-        assert [found.result() for found in [pool.submit(get, transport) for _ in range(4)]] == [{}] * 4
+        assert [found.result() for found in [pool.submit(get, transport) for _time in range(4)]] == [{}] * 4
     assert renewals == [1]
 
 

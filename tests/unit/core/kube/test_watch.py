@@ -41,7 +41,7 @@ def expired(code: int = 410) -> dict[str, Any]:
 def told(changes: Iterator[Change], number: int) -> list[tuple[str, str, str]]:
     """Type, name and version of the next changes."""
     found = []
-    for _ in range(number):
+    for _time in range(number):
         change = next(changes)
         metadata = change.object["metadata"]
         found.append((change.type, metadata["name"], metadata.get("resourceVersion", "")))

@@ -418,7 +418,9 @@ def test_needs_follow_what_the_variables_say() -> None:
 
 
 def test_what_only_grants_is_told_apart_and_a_subresource_is_named() -> None:
-    answers = _review(False, verb="get", resource="pods", subresource="log") + _review(False, verb="bind", resource="roles")
+    answers = _review(False, verb="get", resource="pods", subresource="log") + _review(
+        False, verb="bind", resource="roles"
+    )
     assert refused(objects_of(answers)) == (["get pods/log"], ["bind roles"])
 
 

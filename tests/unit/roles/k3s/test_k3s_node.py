@@ -95,10 +95,35 @@ def test_nothing_is_own_without_a_record(node: ModuleType) -> None:
     assert node.leftovers({"record": {}}) == {}
 
 
+def test_record_is_the_last_of_its_folder(node: ModuleType, tmp_path: Path) -> None:
+    names = ["a", "config.yaml", "paddleflow-node.json", "registries.yaml", "z"]
+    for name in names:
+        (tmp_path / name).touch()
+    plan = {"config_dir": str(tmp_path), "record": {"config_before": ["registries.yaml"]}}
+    found = [path.name for path in node.newer(str(tmp_path), plan)]
+    assert sorted(found) == ["a", "config.yaml", "paddleflow-node.json", "z"]
+    assert found[-1] == "paddleflow-node.json"
+    assert len(node.newer(str(tmp_path), {**plan, "config_dir": "/elsewhere"})) == len(names)
+
+
+def test_survey_sees_configuration_and_routes_that_are_here(
+    node: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "registries.yaml").touch()
+    routes = [{"dst": "10.42.9.0/24"}, {"dst": "default"}]
+    monkeypatch.setattr(node, "run", lambda argv: (0, json.dumps(routes if "-4" in argv else []), ""))
+    plan = {"data_dir": "/nonexistent", "config_dir": str(tmp_path), "fixed_dirs": [], "log_dirs": []}
+    plan["cluster_cidr"] = "10.42.0.0/16"
+    found = node.survey(plan)
+    assert found["config_before"] == ["registries.yaml"]
+    assert found["routes_before"] == ["10.42.9.0/24"]
+    assert node.survey({**plan, "config_dir": str(tmp_path / "absent")})["config_before"] == []
+
+
 def test_folder_near_the_root_is_never_deleted(node: ModuleType) -> None:
     for path in ("/", "/var", "/var/../etc"):
         with pytest.raises(SystemExit, match="refused to delete"):
-            node.remove_dir(path)
+            node.remove_dir(path, {"config_dir": "/etc/x", "record": {}})
 
 
 def in_own_namespaces(script: str) -> bool:
@@ -135,6 +160,8 @@ def test_removal_takes_what_is_own_and_leaves_the_rest(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "k3s" / "rancher" / "k3s" / "k3s.yaml"
     kubeconfig.symlink_to(config / "k3s.yaml")
     (kept / "file").write_text("not K3s'\n")
+    (config / "registries.yaml").write_text("not K3s'\n")
+    (config / "config.yaml").write_text("K3s'\n")
     shim = tmp_path / "containerd-shim-stand-in"
     shim.symlink_to(sys.executable)
     address = f"{run}/containerd/containerd.sock"
@@ -150,7 +177,9 @@ def test_removal_takes_what_is_own_and_leaves_the_rest(tmp_path: Path) -> None:
         "files": [str(tmp_path / "bin")],
         "record": {
             "dirs_before": [str(kept)],
-            "dirs_kept": [str(kept), str(disk), str(pods.parent)],
+            "dirs_kept": [str(kept), str(disk), str(pods.parent), str(config)],
+            "config_before": ["registries.yaml"],
+            "routes_before": ["10.42.9.0/24"],
             "mounts_before": [str(disk)],
             "interfaces_before": ["flannel.1"],
             "rules_before": False,
@@ -166,6 +195,7 @@ def test_removal_takes_what_is_own_and_leaves_the_rest(tmp_path: Path) -> None:
     for name in cni0 flannel.1 other0; do ip link add $name type bridge; ip link set $name up; done
     ip addr add 192.0.2.1/24 dev other0
     ip route add 10.42.1.0/24 via 192.0.2.2 dev other0
+    ip route add 10.42.9.0/24 via 192.0.2.3 dev other0
     iptables -t nat -N KUBE-SERVICES; iptables -t nat -A PREROUTING -j KUBE-SERVICES
     iptables -t nat -N MINE; iptables -t nat -A PREROUTING -j MINE
     mount -t tmpfs tmpfs {data}/agent
@@ -194,12 +224,14 @@ def test_removal_takes_what_is_own_and_leaves_the_rest(tmp_path: Path) -> None:
     assert "cni0" not in interfaces
     assert "flannel.1" in interfaces, "it was there before K3s"
     assert "other0" in interfaces
-    assert "10.42" not in (tmp_path / "routes").read_text()
+    routes = (tmp_path / "routes").read_text()
+    assert "10.42.1.0/24" not in routes
+    assert "10.42.9.0/24 via 192.0.2.3" in routes, "it was there before K3s"
     rules = (tmp_path / "rules").read_text()
     assert "KUBE-" not in rules
     assert "-A PREROUTING -j MINE" in rules
     assert not data.exists()
-    assert not config.exists()
+    assert [path.name for path in config.iterdir()] == ["registries.yaml"], "it was there before K3s"
     assert not run.exists()
     assert not (tmp_path / "bin").exists()
     assert not (tmp_path / "k3s").exists(), "the link to the kubeconfig and its folders"

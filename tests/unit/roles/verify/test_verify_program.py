@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import stat
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -75,7 +76,7 @@ def test_too_little_room_is_said() -> None:
 
 
 def test_the_trial_is_bounded_by_its_parent_queue() -> None:
-    parent, *children = objects.queues("t", ("a", "b"), 50)
+    parent, *children = objects.queues("t", ("a", "b"), 50, objects.DEMO)
     assert parent["spec"]["capability"] == {"cpu": "200m"}
     assert [child["spec"]["parent"] for child in children] == ["t", "t"]
     assert all(child["spec"]["deserved"] == {"cpu": "100m"} for child in children), "together what the parent has"
@@ -150,7 +151,7 @@ def test_objects_go_in_on_stdin_and_come_out_as_values(scripted: Scripted) -> No
     assert kubectl.items("pods") == [{"a": 1}]
     assert kubectl.get("nodes") is None
     assert kubectl.items("nodes") == []
-    kubectl.apply([objects.namespace("n")])
+    kubectl.apply([objects.namespace("n", objects.DEMO)])
     call = scripted.calls()[-1]
     assert call["argv"][:2] == ["apply", "--server-side"]
     assert json.loads(call["stdin"])["items"][0]["metadata"]["name"] == "n"
@@ -244,7 +245,8 @@ def test_everything_is_taken_away_although_a_check_failed(scripted: Scripted) ->
             "create": (1, "", "denied by somebody"),
         }
     )
-    rows = {row.name: row for row in checks.run_checks(checks.Trial(scripted.settings()))}
+    trial = checks.Trial(scripted.settings())
+    rows = {row.name: row for row in checks.run_checks(trial)}
     assert rows["API server"].detail == "ready, v1.34.4"
     assert rows["nodes"].detail == "the cluster has no node"
     assert (
@@ -255,11 +257,60 @@ def test_everything_is_taken_away_although_a_check_failed(scripted: Scripted) ->
     assert rows["nothing left behind"].ok
     deleted = [call["argv"][1:3] for call in scripted.calls() if call["argv"][0] == "delete"]
     assert deleted[-4:] == [
-        ["namespace", "paddleflow-verify"],
-        ["queue.scheduling.volcano.sh/paddleflow-verify-lender", "--ignore-not-found"],
-        ["queue.scheduling.volcano.sh/paddleflow-verify-borrower", "--ignore-not-found"],
-        ["queue.scheduling.volcano.sh/paddleflow-verify", "--ignore-not-found"],
+        ["namespace", trial.where],
+        [f"queue.scheduling.volcano.sh/{trial.where}-lender", "--ignore-not-found"],
+        [f"queue.scheduling.volcano.sh/{trial.where}-borrower", "--ignore-not-found"],
+        [f"queue.scheduling.volcano.sh/{trial.where}", "--ignore-not-found"],
     ]
+
+
+def test_two_runs_have_names_of_their_own(scripted: Scripted) -> None:
+    one, other = (checks.Trial(scripted.settings()) for _time in range(2))
+    assert one.where != other.where
+    for trial in (one, other):
+        assert trial.where.startswith("paddleflow-verify-")
+        made = [objects.namespace(trial.where, trial.labels), *objects.queues(trial.tree, ("q",), 10, trial.labels)]
+        assert {item["metadata"]["labels"][objects.TRIAL] for item in made} == {trial.where}
+        assert all(objects.carries(item, objects.VERIFY) for item in made)
+
+
+def test_only_old_trials_of_ours_are_taken_for_leftovers(scripted: Scripted) -> None:
+    def left(name: str, made: datetime) -> dict[str, Any]:
+        item = objects.namespace(name, {**objects.VERIFY, objects.TRIAL: name})
+        item["metadata"]["creationTimestamp"] = made.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return item
+
+    now = datetime.now(UTC)
+    limit = timedelta(seconds=checks.LONGEST * scripted.settings().timeout)
+    items = [left("old", now - limit - timedelta(minutes=1)), left("running", now)]
+    scripted.answers({"get --selector": (0, json.dumps({"items": items}), "")})
+    trial = checks.Trial(scripted.settings())
+    assert trial.clean_all() == "namespace and queues removed; also old, which an interrupted run left"
+    calls = [call["argv"] for call in scripted.calls()]
+    deleted = [argv[2] for argv in calls if argv[:2] == ["delete", "namespace"]]
+    assert deleted == [trial.where, "old"]
+    (listing,) = [argv for argv in calls if "--selector" in argv]
+    selector = listing[listing.index("--selector") + 1].split(",")
+    assert {f"{name}={value}" for name, value in objects.VERIFY.items()} < set(selector)
+
+
+def test_webhooks_that_are_replaced_at_this_moment_are_waited_for(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubectl = scripted.answers({})
+    said = ['failed calling webhook "validatequeue.volcano.sh"', "no endpoints available", "validatequeue denied it"]
+    monkeypatch.setattr(kubectl, "refusal", mock.Mock(side_effect=said))
+    assert checks.refusal(kubectl, {}) == "validatequeue denied it"
+    monkeypatch.setattr(checks, "AWAY_SECONDS", 0)
+    assert "failed calling" in checks.refusal(mock.Mock(refusal=lambda _item: said[0]), {})
+    queue = objects.queue("q", "root", 1, 1, objects.DEMO)
+    monkeypatch.setattr(checks, "AWAY_SECONDS", 5)
+    applied = mock.Mock(side_effect=[CheckError(said[0]), CheckError(said[1]), None] * 2)
+    monkeypatch.setattr(kubectl, "apply", applied)
+    checks.submit(kubectl, queue)
+    assert applied.call_count == 3
+    checks.make_queues(kubectl, [queue])
+    assert applied.call_count == 6
 
 
 def test_bad_input_that_is_accepted_is_a_failure(scripted: Scripted) -> None:
@@ -310,7 +361,11 @@ def test_a_second_run_shows_what_the_first_did_and_makes_nothing(scripted: Scrip
         "get job.batch.volcano.sh/borrower": (0, completed, ""),
         "get job.batch.volcano.sh/gang": (0, completed, ""),
         **{
-            f"get queue.scheduling.volcano.sh/{name}": (0, '{"kind": "Queue"}', "")
+            f"get queue.scheduling.volcano.sh/{name}": (
+                0,
+                json.dumps(objects.queue(name, "root", 1, 1, objects.DEMO)),
+                "",
+            )
             for name in ("demo", "demo-research", "demo-production")
         },
     }
@@ -333,7 +388,7 @@ def test_a_preview_without_a_cluster_says_what_would_be_made(tmp_path: Path) -> 
 
 
 def test_the_size_of_an_earlier_run_is_kept() -> None:
-    assert demo.unit_of(objects.queue("q", "p", 150, 300)) == 75
+    assert demo.unit_of(objects.queue("q", "p", 150, 300, objects.DEMO)) == 75
 
 
 def test_a_job_that_was_lost_is_made_anew_and_one_that_runs_is_left(scripted: Scripted) -> None:
@@ -345,6 +400,41 @@ def test_a_job_that_was_lost_is_made_anew_and_one_that_runs_is_left(scripted: Sc
         run.submit(item)
         assert [call["argv"][0] for call in scripted.calls()] == verbs
         assert run.changed is changed
+
+
+QUEUES = [f"queue.scheduling.volcano.sh/{name}" for name in ("demo", "demo-research", "demo-production")]
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "remedy"),
+    [
+        (
+            "namespace/paddleflow-demo",
+            "Namespace",
+            "set verify_demo_namespace to another name, or label it when it is meant for this",
+        ),
+        *(
+            (name, "Queue", "run the playbook install, which is without the demonstration, or remove it")
+            for name in QUEUES
+        ),
+    ],
+)
+def test_what_a_demonstration_did_not_make_is_left_alone(
+    scripted: Scripted, target: str, kind: str, remedy: str
+) -> None:
+    """Queues of this collection's users carry the label of the manager too."""
+    name = target.rpartition("/")[2]
+    theirs = {"kind": kind, "metadata": {"name": name, "labels": dict(objects.MANAGED)}, "spec": {}}
+    scripted.answers({f"get {target}": (0, json.dumps(theirs), "")})
+    for verb in (demo.demo, demo.preview):
+        result = verb(scripted.settings())
+        (row,) = result["rows"]
+        assert (result["ok"], result["changed"], row["name"]) == (False, False, "queues")
+        assert row["detail"] == (
+            f"{kind} {name} has no label app.kubernetes.io/part-of=paddleflow-demo, so a demonstration did not make it and"
+            f" this one must not change it: {remedy}"
+        )
+    assert {call["argv"][0] for call in scripted.calls()} == {"get"}
 
 
 def test_a_demonstration_that_fails_says_where(scripted: Scripted) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from paddleflow_core.plan.access import APPLY, NEEDS
 
 from tests.support.volcano import arguments, everything, one, rendered
 
@@ -34,6 +35,32 @@ def test_objects_are_named_once_and_carry_the_label() -> None:
         if item["metadata"].get("labels", {}).get("app.kubernetes.io/managed-by") != "paddleflow"
     ]
     assert unlabelled == ["Queue default"], "users and the scheduler own the default queue too"
+
+
+def test_what_is_applied_is_asked_for_before_and_nothing_else() -> None:
+    """The permissions to write are those of the objects here, of the roles crds and verify, and of no other."""
+
+    def resource(item: dict[str, Any]) -> tuple[str, str, str]:
+        group, _slash, _version = item["apiVersion"].rpartition("/")
+        name = item["kind"].lower()
+        plural = name[:-1] + "ies" if name.endswith("y") else name + ("es" if name.endswith("s") else "s")
+        return group, plural, "volcano" if "namespace" in item["metadata"] else ""
+
+    written = {resource(item) for item in TWICE}
+    # Role verify makes these everywhere, so role volcano need not ask for its own.
+    written = written - {("", "services", "volcano")} | {("", "services", ""), ("", "pods", "")}
+    written |= {("batch.volcano.sh", "jobs", ""), ("", "configmaps", "demo")}
+    # Not of a template: the certificates of the webhooks, and the kinds.
+    written |= {("", "secrets", "volcano"), ("apiextensions.k8s.io", "customresourcedefinitions", "")}
+    asked = {(need.group, name, need.place) for need in NEEDS if "create" in need.verbs for name in need.resources}
+    assert asked == written
+    assert all(set(APPLY) <= set(need.verbs) for need in NEEDS if "create" in need.verbs)
+
+
+def test_priority_classes_of_somebody_else_are_not_applied() -> None:
+    items = rendered("config", volcano_kept_classes=["high", "low"])
+    classes = [item["metadata"]["name"] for item in items if item["kind"] == "PriorityClass"]
+    assert classes == ["very-low", "normal", "very-high"]
 
 
 # --- webhooks ---
@@ -201,10 +228,11 @@ def test_bindings_lead_to_the_account_that_the_program_runs_with() -> None:
     bindings = [item for item in OBJECTS if item["kind"] in {"ClusterRoleBinding", "RoleBinding"}]
     assert len(bindings) == 5
     for item in bindings:
-        one(OBJECTS, item["roleRef"]["kind"], item["roleRef"]["name"])
         (subject,) = item["subjects"]
         assert subject["name"] == item["roleRef"]["name"] == item["metadata"]["name"]
         one(OBJECTS, "ServiceAccount", subject["name"])
+        role = one(OBJECTS, item["roleRef"]["kind"], item["roleRef"]["name"])
+        assert OBJECTS.index(role) < OBJECTS.index(item), "who holds all of a role may bind it once it is there"
     assert {item["spec"]["template"]["spec"]["serviceAccountName"] for item in DEPLOYMENTS.values()} == set(DEPLOYMENTS)
 
 
