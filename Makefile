@@ -81,7 +81,7 @@ FULL_COVERAGE := --cov=paddleflow_core.model --cov=paddleflow_core.plan --cov-br
 
 .PHONY: api
 api: env installed ## Run the tests against a real kube-apiserver with etcd
-	@$(dev)/pytest $(or $(TESTS),tests/api)
+	@$(dev)/pytest -n 2 --dist loadfile $(or $(TESTS),tests/api)
 
 .PHONY: cluster
 cluster: env deps installed ## Run the tests against a real node, started by the product's own playbook

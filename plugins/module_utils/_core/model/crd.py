@@ -130,10 +130,9 @@ def _schema(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
 def _object(fields: Mapping[str, Field], path: str, texts: Mapping[str, str]) -> dict[str, Any]:
     prefix = f"{path}." if path else ""
     fields = {name: field for name, field in fields.items() if not field.get("secret")}
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {name: _schema(field, f"{prefix}{name}", texts) for name, field in fields.items()},
-    }
+    schema: dict[str, Any] = {"type": "object"}
+    if fields:  # the API server drops an empty mapping, and whoever then applies it again finds a difference
+        schema["properties"] = {name: _schema(field, f"{prefix}{name}", texts) for name, field in fields.items()}
     required = [name for name, field in fields.items() if field.get("required")]
     if required:
         schema["required"] = required

@@ -138,7 +138,7 @@ def test_the_texts_below_a_shared_text_are_beside_it() -> None:
 def test_what_is_secret_is_no_part_of_the_object() -> None:
     inner: Field = {"type": "string", "required": True, "secret": True}
     field = spec_of(field={"type": "object", "fields": {"inner": inner}})["properties"]["field"]
-    assert field == {"type": "object", "description": "text", "properties": {}}
+    assert field == {"type": "object", "description": "text"}
 
 
 def test_rules_stand_where_they_hold() -> None:
