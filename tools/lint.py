@@ -139,7 +139,8 @@ def importer() -> None:
     folder = tree.BUILD / "importer"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    run(sys.executable, "-m", "galaxy_importer.main", str(tarball), cwd=folder)
+    # Its ansible-doc runs without our environment, and would write into the user's own Ansible folder.
+    run(sys.executable, "-m", "galaxy_importer.main", str(tarball), cwd=folder, env={"HOME": str(folder)})
 
 
 def shellcheck() -> None:
