@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 # klog, etcd's JSON, containerd's logfmt, CoreDNS; and what no program may ever write.
@@ -88,18 +89,26 @@ def programs(data: Path) -> dict[str, list[Path]]:
     return found
 
 
-def matching(logs_of: Mapping[str, list[Path]], wrong: Callable[[str, str], bool]) -> Iterator[str]:
+def ready_since(data: Path) -> str:
+    """When the cluster was first complete, as svlogd writes times. Before that each program complains of those to come."""
+    completed = datetime.fromtimestamp((data / "install.json").stat().st_mtime, UTC)
+    return f"{completed:%Y-%m-%d_%H:%M:%S}"
+
+
+def matching(logs_of: Mapping[str, list[Path]], wrong: Callable[[str, str], bool], since: str = "") -> Iterator[str]:
     for program, logs in logs_of.items():
         for path in logs:
             for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
                 text = STAMP.sub("", line)
+                if line[10:11] == "_" and line[:19] < since:
+                    continue
                 if wrong(program.removeprefix("pod/"), text):
                     yield f"{program}: {text[:400]}"
 
 
 def unexpected(data: Path) -> list[str]:
     """Of a cluster that nobody disturbed."""
-    return [*matching(programs(data), complaints), *crashes(programs(data))]
+    return [*matching(programs(data), complaints, ready_since(data)), *crashes(programs(data))]
 
 
 def crashes(logs_of: Mapping[str, list[Path]]) -> list[str]:

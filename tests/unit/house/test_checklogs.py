@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,8 @@ REJECTED = '{"level":"warn","msg":"rejected connection on client endpoint","erro
 def data(tmp_path: Path) -> Path:
     for name in SERVICES:
         write(tmp_path / "log" / name / "current", STAMP + "I0101 00:00:00.0 1 x.go:1] all is well")
+    write(tmp_path / "install.json", "{}")
+    os.utime(tmp_path / "install.json", (0, datetime(2025, 12, 31, 23, 59, tzinfo=UTC).timestamp()))
     return tmp_path
 
 
@@ -54,6 +58,13 @@ def test_a_crash_is_found_whatever_was_done_to_the_cluster(data: Path, path: str
 def test_what_is_listed_is_harmless_in_its_own_program(data: Path) -> None:
     write(data / "log/etcd/current", STAMP + REJECTED)
     assert checklogs.unexpected(data) == []
+
+
+def test_before_the_cluster_was_complete_each_complains_of_those_to_come(data: Path) -> None:
+    write(data / "log/kubelet/current", "2025-12-31_23:58:59.00000 E1231 23:58:59.0 1 x.go:1] no API server yet")
+    assert checklogs.unexpected(data) == []
+    write(data / "log/kubelet/current", "2025-12-31_23:58:59.00000 panic: at any time")
+    assert len(checklogs.unexpected(data)) == 1
 
 
 def test_a_users_pod_may_complain(data: Path) -> None:
