@@ -7,6 +7,7 @@ A new line fails the run. Either it tells of a defect, which is then mended, or 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -114,3 +115,9 @@ def unexpected(data: Path) -> list[str]:
 def crashes(logs_of: Mapping[str, list[Path]]) -> list[str]:
     """Whatever is done to the others, no program may crash."""
     return list(matching(logs_of, crashes_in))
+
+
+if __name__ == "__main__":
+    lines = unexpected(Path(sys.argv[1]))
+    print("".join(f"{line}\n" for line in lines), end="")
+    sys.exit(bool(lines))
