@@ -43,10 +43,9 @@ def modules() -> dict[str, str]:
     found = {}
     for name, head in heads.items():
         file = importlib.import_module(f"paddleflow_core.model.{name}")
-        states = getattr(file, "STATES", ["present", "absent"])
         path = f"plugins/modules/{name}.py"
         source = (ROOT / path).read_text(encoding="utf-8")
-        document = module_docs.documentation(name, file.NOUN, states, texts(name), head)
+        document = module_docs.documentation(name, file.NOUN, texts(name), head)
         source = module_docs.put(source, "DOCUMENTATION", dump(document))
         found[path] = module_docs.put(source, "RETURN", dump(module_docs.returned(name)))
     return found

@@ -4,31 +4,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from paddleflow_core.model.names import option
+from paddleflow_core.model.options import STATES, argument
 from paddleflow_core.model.table import Field, Noun
 
 AUTHOR = "The paddleflow.core authors (@paddleflow)"
 FRAGMENTS = ["auth", "write", "attributes"]
-TYPES = {
-    "string": "str",
-    "int": "int",
-    "bool": "bool",
-    "quantity": "raw",
-    "resources": "dict",
-    "datetime": "str",
-    "map": "dict",
-    "list": "list",
-    "object": "dict",
-}
 
 
-def documentation(
-    module: str, noun: Noun, states: Sequence[str], texts: Mapping[str, str], head: Mapping[str, Any]
-) -> dict[str, Any]:
-    one = {**_shared(module, noun, states), **_options(noun["spec"], "spec", texts)}
+def documentation(module: str, noun: Noun, texts: Mapping[str, str], head: Mapping[str, Any]) -> dict[str, Any]:
+    one = {**_shared(module, noun), **_options(noun["spec"], "spec", texts)}
     several = {
         "description": [
             f"Several {module} objects at once; each entry has the options of this module.",
@@ -51,7 +39,7 @@ def documentation(
     }
 
 
-def _shared(module: str, noun: Noun, states: Sequence[str]) -> dict[str, Any]:
+def _shared(module: str, noun: Noun) -> dict[str, Any]:
     label = module.replace("_", " ")
     found: dict[str, Any] = {"name": {"description": f"Name of the {label}.", "type": "str"}}
     if noun["scope"] == "Namespaced":
@@ -66,7 +54,7 @@ def _shared(module: str, noun: Noun, states: Sequence[str]) -> dict[str, Any]:
         "state": {
             "description": "What it shall be; V(present) when nothing is given.",
             "type": "str",
-            "choices": list(states),
+            "choices": list(STATES),
         },
     }
 
@@ -82,16 +70,14 @@ def _option(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
         description.append(f"When nothing is given it is V({_written(field['default'])}).")
     if "enum" in field:
         description.append(f"One of {', '.join(f'V({value})' for value in field['enum'])}, in any case.")
-    found: dict[str, Any] = {"description": description, "type": TYPES[field["type"]]}
-    item = field.get("items")
-    if field["type"] == "list":
-        found["elements"] = TYPES[item["type"]] if item else "raw"
-        if item and "fields" in item:
-            found["suboptions"] = _options(item["fields"], path, texts)
-    if "aliases" in field:
-        found["aliases"] = [option(alias) for alias in field["aliases"]]
-    if "fields" in field:
-        found["suboptions"] = _options(field["fields"], path, texts)
+    shape = argument(field)
+    found: dict[str, Any] = {
+        "description": description,
+        **{key: shape[key] for key in ("type", "elements", "aliases") if key in shape},
+    }
+    inner = field.get("items", field) if field["type"] == "list" else field
+    if "fields" in inner:
+        found["suboptions"] = _options(inner["fields"], path, texts)
     return found
 
 

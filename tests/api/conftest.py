@@ -4,9 +4,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from paddleflow_core.kube.client import Client
 
 from tests.support import checklogs
 from tests.support.control_plane import ControlPlane, control_plane
+from tests.support.kube_api import Session, session_in
 
 
 @pytest.fixture(scope="module")
@@ -15,3 +17,16 @@ def api() -> Iterator[ControlPlane]:
     with control_plane() as plane:
         yield plane
         assert checklogs.crashes({log.stem: [log] for log in plane.folder.glob("*.log")}) == []
+
+
+@pytest.fixture(scope="module")
+def session(api: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Session]:
+    """Clients for a file, with the namespace that it names NAMESPACE."""
+    with session_in(api, request.module.NAMESPACE) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(session: Session) -> Client:
+    """The administrator's."""
+    return session.client()

@@ -5,24 +5,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from paddleflow_core.kube import config
 from paddleflow_core.kube.client import Client
 from paddleflow_core.kube.declare import Outcome, Run, Wanted, declare
-from paddleflow_core.kube.discovery import Discovery
-from paddleflow_core.kube.transport import Transport
 
 from tests.support.control_plane import ControlPlane
+from tests.support.kube_api import config_map
 
-
-@pytest.fixture(scope="module")
-def client(api: ControlPlane) -> Iterator[Client]:
-    transport = Transport(config.resolve({"kubeconfig": str(api.kubeconfig)}, {}))
-    yield Client(transport, Discovery(transport, None))
-    transport.close()
+NAMESPACE = "declare"
 
 
 @pytest.fixture
@@ -33,7 +25,7 @@ def team(api: ControlPlane, request: pytest.FixtureRequest) -> str:
 
 
 def settings(namespace: str, name: str = "one", **data: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}, "data": data}
+    return config_map(namespace, name, **data)
 
 
 def run(client: Client, *wanted: Wanted | dict[str, Any], **how: Any) -> list[Outcome]:

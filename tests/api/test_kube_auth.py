@@ -18,8 +18,8 @@ from paddleflow_core.kube.client import Client
 from paddleflow_core.kube.kinds import Kind, known
 from paddleflow_core.kube.transport import Transport
 
-from tests.support.control_plane import ControlPlane, free_port
-from tests.support.kube_api import Session, changed, config_map, kubeconfig, session_in
+from tests.support.control_plane import free_port
+from tests.support.kube_api import Session, changed, config_map, kubeconfig
 from tests.support.relay import TunnelProxy, closing
 
 EXEC = "client.authentication.k8s.io/v1"
@@ -33,12 +33,6 @@ def kind(api_version: str, name: str) -> Kind:
 
 
 CONFIG = kind("v1", "ConfigMap")
-
-
-@pytest.fixture(scope="module")
-def session(api: ControlPlane) -> Iterator[Session]:
-    with session_in(api, NAMESPACE) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

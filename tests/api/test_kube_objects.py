@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,23 +20,11 @@ from paddleflow_core.kube.kinds import _KNOWN, Kind, known
 from paddleflow_core.kube.wait import Target, wait
 
 from tests.support.binaries import ROOT
-from tests.support.control_plane import ControlPlane
-from tests.support.kube_api import Session, config_map, session_in
+from tests.support.kube_api import Session, config_map
 from tests.support.relay import Relay, closing
 
 NAMESPACE = "kube-objects"
 CONFIG, SECRET = Kind("v1", "ConfigMap", "configmaps", True), Kind("v1", "Secret", "secrets", True)
-
-
-@pytest.fixture(scope="module")
-def session(api: ControlPlane) -> Iterator[Session]:
-    with session_in(api, NAMESPACE) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def client(session: Session) -> Client:
-    return session.client()
 
 
 def thing(name: str, **data: str) -> dict[str, Any]:

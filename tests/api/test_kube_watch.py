@@ -16,23 +16,11 @@ from paddleflow_core.kube.kinds import Kind
 from paddleflow_core.kube.wait import Target, WaitFailedError, WaitTimeoutError, wait
 from paddleflow_core.kube.watch import Change, watch
 
-from tests.support.control_plane import ControlPlane
-from tests.support.kube_api import Session, config_map, kubeconfig, session_in
+from tests.support.kube_api import Session, config_map, kubeconfig
 from tests.support.relay import Relay, closing
 
 NAMESPACE = "kube-watch"
 CONFIG, NAMESPACES = Kind("v1", "ConfigMap", "configmaps", True), Kind("v1", "Namespace", "namespaces", False)
-
-
-@pytest.fixture(scope="module")
-def session(api: ControlPlane) -> Iterator[Session]:
-    with session_in(api, NAMESPACE) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def client(session: Session) -> Client:
-    return session.client()
 
 
 @pytest.fixture

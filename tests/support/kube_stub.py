@@ -155,7 +155,7 @@ class Stream:
     """A chunked answer that a test writes while it is read."""
 
     def __init__(self, *lines: Any) -> None:
-        self.opened = threading.Event()
+        self.opened, self.left = threading.Event(), threading.Event()
         self._lines: queue.Queue[Any] = queue.Queue()
         for line in lines:
             self.write(line)
@@ -170,6 +170,10 @@ class Stream:
 
     def cut(self) -> Stream:
         self._lines.put("cut")
+        return self
+
+    def until_left(self) -> Stream:
+        self._lines.put("until left")
         return self
 
     def __call__(self, handler: Handler) -> None:
@@ -189,6 +193,12 @@ class Stream:
                 return
             if line == "end":
                 handler.wfile.write(b"0\r\n\r\n")
+                return
+            if line == "until left":
+                handler.connection.settimeout(PATIENCE)
+                with contextlib.suppress(ConnectionResetError):
+                    handler.connection.recv(1)
+                self.left.set()
                 return
             handler.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
             handler.wfile.flush()

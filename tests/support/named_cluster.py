@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
 import os
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from paddleflow_core.plan.access import Need
 
 from tests.support import plays
 from tests.support.control_plane import ControlPlane
+from tests.support.kube_api import changed, kubeconfig
 from tests.support.plays import Play
 
 # What a developer's own environment may say, in both spellings.
@@ -39,18 +37,14 @@ class Site:
 
     def __init__(self, api: ControlPlane, folder: Path) -> None:
         self.api, self.folder = api, folder
-        self.admin = self.config_of("admin", "--org=system:masters")
+        self.admin = kubeconfig(api)
         old = folder / "old/kubectl"
         old.parent.mkdir()
         old.write_text("""#!/bin/sh\necho '{"clientVersion": {"gitVersion": "v1.29.0"}}'\n""", encoding="utf-8")
         old.chmod(0o755)
 
     def config_of(self, user: str, *options: str) -> dict[str, Any]:
-        """A kubeconfig with a client certificate by the cluster's own authority."""
-        command = [str(self.api.folder / "bin/kubeadm"), "kubeconfig", "user", f"--client-name={user}", *options]
-        command += [f"--config={self.api.folder}/kubeadm.yaml"]
-        config: dict[str, Any] = yaml.safe_load(subprocess.run(command, check=True, capture_output=True).stdout)
-        return config
+        return kubeconfig(self.api, user, *options)
 
     def path(self, name: str) -> Path:
         return self.folder / f"{name}.conf"
@@ -63,10 +57,7 @@ class Site:
 
     def change(self, name: str, *, user: Mapping[str, str] | None = None, **cluster: str) -> None:
         """The administrator's kubeconfig with other credentials, or with other fields of its cluster."""
-        config = copy.deepcopy(self.admin)
-        config["users"][0]["user"] = user or config["users"][0]["user"]
-        config["clusters"][0]["cluster"] |= {key.replace("_", "-"): value for key, value in cluster.items()}
-        self.write(name, config)
+        self.write(name, changed(self.admin, user=user, **cluster))
 
     def run(self, playbook: str, hosts: Mapping[str, Mapping[str, Any]], *arguments: str, **environment: str) -> Play:
         """The text of a playbook over hosts, all of provider existing unless one says otherwise."""

@@ -11,7 +11,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from .._core.kube.declare import Run, Wanted, declare
 from .._core.kube.errors import KubeError
-from .._core.model import check
+from .._core.model import check, options
 from .._core.model.names import option, slug
 from . import arguments, connect, results
 
@@ -46,9 +46,7 @@ class Declared(NamedTuple):
 
 
 def run(noun: NounFile) -> NoReturn:
-    module = AnsibleModule(
-        argument_spec=arguments.of(noun.NOUN, getattr(noun, "STATES", ["present", "absent"])), supports_check_mode=True
-    )
+    module = AnsibleModule(argument_spec=arguments.of(noun.NOUN), supports_check_mode=True)
     declarations, problems = read(noun, module.params)
     if problems:
         module.fail_json(msg="\n".join(problems), problems=problems)
@@ -69,36 +67,33 @@ def ready(how: Run, noun: NounFile, outcomes: Sequence[Outcome]) -> list[Outcome
     from .._core.kube.wait import Target, WaitError, wait
 
     kind = how.client.kind(noun.NOUN["api"], noun.NOUN["kind"])
-    path, value = noun.READY
-    waiting = [one for one in outcomes if one.after is not None and one.after["kind"] == kind.kind]
-    targets = [
-        Target(
-            kind,
-            one.after["metadata"]["name"],
-            one.after["metadata"].get("namespace", ""),
-            conditions.value(path, value),
-        )
-        for one in waiting
-        if one.after is not None
-    ]
+    ready_when = conditions.value(*noun.READY)
+    targets = {
+        position: Target(kind, one.after["metadata"]["name"], one.after["metadata"].get("namespace", ""), ready_when)
+        for position, one in enumerate(outcomes)
+        if one.after is not None and one.after["kind"] == kind.kind
+    }
+    again = list(outcomes)
     try:
-        found = dict(zip(map(id, waiting), wait(how.client, targets, deadline=how.deadline), strict=True))
+        found = wait(how.client, list(targets.values()), deadline=how.deadline)
     except WaitError as error:
-        unready = {one.target.name for one in error.unready}
-        return [
-            one._replace(error=error) if one.after is not None and one.after["metadata"]["name"] in unready else one
-            for one in outcomes
-        ]
-    return [one._replace(after=found.get(id(one), one.after)) for one in outcomes]
+        unready = {(one.target.namespace, one.target.name) for one in error.unready}
+        for position, target in targets.items():
+            if (target.namespace, target.name) in unready:
+                again[position] = again[position]._replace(error=error)
+    else:
+        for position, after in zip(targets, found, strict=True):
+            again[position] = again[position]._replace(after=after)
+    return again
 
 
-def read(noun: NounFile, options: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
+def read(noun: NounFile, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
     """What is declared, and everything that is wrong with it, in the words of the options."""
-    items = options.get("objects")
+    items = given.get("objects")
     if items is None:
-        return _one(noun, options, options, "")
-    spec = arguments.declared(noun.NOUN["spec"], options)
-    beside = sorted([*map(option, spec), *(["name"] if options.get("name") else [])])
+        return _one(noun, given, given, "")
+    spec = options.declared(noun.NOUN["spec"], given)
+    beside = sorted([*map(option, spec), *(["name"] if given.get("name") else [])])
     if beside:
         return [], [
             f"{', '.join(beside)} and objects are both given: give {', '.join(beside)} in each entry of objects."
@@ -106,7 +101,7 @@ def read(noun: NounFile, options: Mapping[str, Any]) -> tuple[list[Declared], li
     found: list[Declared] = []
     problems: list[str] = []
     for number, item in enumerate(items):
-        more, wrong = _one(noun, item, options, f"objects[{number}]")
+        more, wrong = _one(noun, item, given, f"objects[{number}]")
         found += more
         problems += wrong
     return found, [*problems, *_twice(found)]
@@ -117,7 +112,7 @@ def _one(
 ) -> tuple[list[Declared], list[str]]:
     name = item.get("name") or ""
     state = item.get("state") or shared.get("state") or "present"
-    spec, wrong = check.read(noun.NOUN["spec"], arguments.declared(noun.NOUN["spec"], item))
+    spec, wrong = check.read(noun.NOUN["spec"], options.declared(noun.NOUN["spec"], item))
     _name, problems = check.read({"name": {**noun.NOUN["name"], "required": True}}, {"name": name or None})
     if state != "absent":  # for which the name is enough
         problems += wrong or ([] if problems else noun.problems(name, spec))

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import typing as t
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
+from tests.support import checkout_play
+
 PLAY = """
 - hosts: localhost
   connection: local
@@ -25,7 +22,7 @@ PLAY = """
         dest: "{{ changed_file }}"
         mode: "0600"
 """
-pytestmark = pytest.mark.skipif(not ANSIBLE.exists(), reason="ansible-core is not installed beside this Python")
+pytestmark = checkout_play.NEEDS_ANSIBLE
 
 
 class Run(t.NamedTuple):
@@ -36,26 +33,12 @@ class Run(t.NamedTuple):
 
 @pytest.fixture
 def run(tmp_path: Path) -> t.Callable[..., Run]:
-    collection = tmp_path / "collections/ansible_collections/paddleflow"
-    collection.mkdir(parents=True)
-    (collection / "core").symlink_to(ROOT)
-    (tmp_path / "play.yml").write_text(PLAY)
-
     def play(*arguments: str, **variables: str) -> Run:
         target = tmp_path / "changed"
         variables |= {"changed_file": str(target), "kubernetes_data_dir": str(tmp_path / "data")}
         extra = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "LC_ALL": "C.UTF-8",
-            "ANSIBLE_HOME": str(tmp_path / "ansible"),
-            "ANSIBLE_COLLECTIONS_PATH": str(tmp_path / "collections"),
-            "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
-            "ANSIBLE_LOCALHOST_WARNING": "0",
-        }
-        command: list[str | Path] = [ANSIBLE, "-i", "localhost,", tmp_path / "play.yml", *arguments, *extra]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+        command = ("-i", "localhost,", *arguments, *extra)
+        done = checkout_play.run(tmp_path, PLAY, *command, ANSIBLE_LOCALHOST_WARNING="0")
         return Run(done.returncode, done.stdout + done.stderr, target.exists() or (tmp_path / "data").exists())
 
     return play

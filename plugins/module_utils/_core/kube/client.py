@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..plan.compare import MANAGER
 from .errors import Asked, BadRequestError, GoneError, KindNotServedError, NotFoundError
 from .kinds import Kind, known
 
@@ -25,7 +26,6 @@ if t.TYPE_CHECKING:
 
 Object = dict[str, t.Any]
 
-FIELD_MANAGER = "paddleflow"
 PAGE = 500
 _APPLY = "application/apply-patch+yaml"  # JSON is YAML too
 _MERGE, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
@@ -42,10 +42,10 @@ class Client:
     :param discovery: for kinds that are not in our table; without one, these are not known
     """
 
-    def __init__(self, transport: Transport, discovery: Discovery | None = None, manager: str = FIELD_MANAGER) -> None:
+    def __init__(self, transport: Transport, discovery: Discovery | None = None, manager: str = MANAGER) -> None:
         self.transport = transport
         self.namespace = transport.connection.namespace
-        self._discovery, self._manager = discovery, manager
+        self._discovery, self.manager = discovery, manager
 
     def kind(self, api_version: str, kind: str, *, fresh: bool = False, deadline: float | None = None) -> Kind:
         """``fresh`` asks the server about a kind that discovery remembers."""
@@ -262,7 +262,7 @@ class Client:
 
     def _write_query(self, dry_run: bool) -> Query:
         """Unknown fields are refused: the server would drop them in silence."""
-        query: Query = [("fieldManager", self._manager), ("fieldValidation", "Strict")]
+        query: Query = [("fieldManager", self.manager), ("fieldValidation", "Strict")]
         return [*query, ("dryRun", "All")] if dry_run else query
 
 

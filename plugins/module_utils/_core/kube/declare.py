@@ -172,7 +172,7 @@ def _side_by_side(
 
 def _present(run: Run, item: _Item, before: Object | None) -> Outcome:
     wanted = item.wanted
-    verdict = compare.compare(wanted.object, before, wanted.exact)
+    verdict = compare.compare(wanted.object, before, wanted.exact, run.client.manager)
     if verdict is compare.Verdict.SAME:
         return Outcome(wanted, "unchanged", before, before)
     if run.check or verdict is compare.Verdict.ASK:
@@ -202,7 +202,7 @@ def _would(run: Run, item: _Item, before: Object | None) -> Outcome:
             raise
         return Outcome(wanted, "recreated", before, wanted.object)
     old, new = view.pair(before, after)
-    if before is not None and old == new and compare.owned_fields(before) is not None:
+    if before is not None and old == new and compare.owned_fields(before, run.client.manager) is not None:
         return Outcome(wanted, "unchanged", before, before)
     return Outcome(wanted, "created" if before is None else "changed", before, after)
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .own import MANAGED
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -60,7 +62,7 @@ def crd(noun: OwnNoun, texts: Mapping[str, str]) -> dict[str, Any]:
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": f"{noun['plural']}.{group}",
-            "labels": {"app.kubernetes.io/managed-by": "paddleflow"},
+            "labels": dict(MANAGED),
         },
         "spec": {
             "group": group,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from . import names, quantity
+from . import names, own, quantity
 from .check import Problem
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def build(name: str, _namespace: str, spec: Mapping[str, Any]) -> list[dict[str,
         "kind": NOUN["kind"],
         "metadata": {
             "name": name,
-            "labels": {**spec.get("location", {}), "app.kubernetes.io/managed-by": "paddleflow"},
+            "labels": {**spec.get("location", {}), **own.MANAGED},
             "annotations": {
                 f"paddleflow.org/{key}": _text(spec[field])
                 for field, key in _ANNOTATED.items()
@@ -132,7 +132,7 @@ def declared(queue: Mapping[str, Any]) -> dict[str, Any]:
     for field, key in _ANNOTATED.items():
         if f"paddleflow.org/{key}" in annotations:
             spec[field] = _read(field, annotations[f"paddleflow.org/{key}"])
-    location = {k: v for k, v in meta.get("labels", {}).items() if k != "app.kubernetes.io/managed-by"}
+    location = {k: v for k, v in meta.get("labels", {}).items() if k not in own.MANAGED}
     owners = (
         fields.get("affinity", {}).get("nodeGroupAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
     )

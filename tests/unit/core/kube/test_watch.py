@@ -167,14 +167,10 @@ def test_another_thread_can_end_it(stub: Stub, client: Client) -> None:
 
 
 def test_a_watch_that_is_left_leaves_its_connection(stub: Stub, client: Client) -> None:
-    left = threading.Event()
-
-    def endless(handler: Any) -> None:
-        Stream(event("ADDED", "a", 6), event("ADDED", "b", 7), b"\n" * 10).cut()(handler)
-        left.set()
-
-    stub.steps = [endless]
+    stream = Stream(event("ADDED", "a", 6)).until_left()
+    stub.steps = [stream]
     found = watch(client, CONFIG, since="5")
     next(found)
+    assert not stream.left.is_set()
     found.close()  # type: ignore[attr-defined]
-    assert left.wait(30)
+    assert stream.left.wait(30)

@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[4]
-ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
-pytestmark = pytest.mark.skipif(not ANSIBLE.exists(), reason="ansible-core is not installed beside this Python")
+from tests.support import checkout_play
+
+PLAY = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: paddleflow.core.preflight
+"""
+pytestmark = checkout_play.NEEDS_ANSIBLE
 
 
 @pytest.fixture
@@ -29,28 +33,12 @@ def listeners() -> Iterator[list[int]]:
 
 def report(folder: Path, variables: dict[str, object]) -> dict[str, str]:
     """What preflight of provider k3s says of three servers and an agent, all of them this machine, by host."""
-    collection = folder / "collections/ansible_collections/paddleflow"
-    collection.mkdir(parents=True)
-    (collection / "core").symlink_to(ROOT)
     groups = {"servers": {"hosts": {"s1": {"k3s_node_address": "192.0.2.1"}, "s2": {}, "s3": {}}}}
     groups["agents"] = {"hosts": {"a1": {"ansible_host": "192.0.2.9"}}}
     common = {"ansible_connection": "local", "preflight_provider": "k3s", "preflight_ports_k3s": [], **variables}
     (folder / "inventory.json").write_text(json.dumps({"all": {"vars": common, "children": groups}}))
-    (folder / "play.yml").write_text(
-        "- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.include_role:\n        name: paddleflow.core.preflight\n"
-    )
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "LC_ALL": "C.UTF-8",
-        "ANSIBLE_HOME": str(folder / "ansible"),
-        "ANSIBLE_COLLECTIONS_PATH": str(folder / "collections"),
-        "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
-        "ANSIBLE_NOCOLOR": "1",
-        "HTTPS_PROXY": "http://proxy.example:3128",
-    }
-    command: list[str | Path] = [ANSIBLE, "-i", folder / "inventory.json", folder / "play.yml"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
+    proxied = {"ANSIBLE_NOCOLOR": "1", "HTTPS_PROXY": "http://proxy.example:3128"}
+    done = checkout_play.run(folder, PLAY, "-i", folder / "inventory.json", **proxied)
     assert done.returncode != 0, done.stdout
     hosts = ("s1", "s2", "s3", "a1")
     failed = {host: f"fatal: [{host}]: FAILED! => " for host in hosts}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from .. import own
 from . import pods, tasks
 
 if TYPE_CHECKING:
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
 DECLARATION = "paddleflow.org/declaration"
 DISPLAY_NAME = "paddleflow.org/display-name"
 PREEMPTABLE = "volcano.sh/preemptable"
-MANAGED = "app.kubernetes.io/managed-by"
 # Labels and annotations that a declaration may not give.
-RESERVED = (MANAGED, *pods.IDENTITY, "scheduling.volcano.sh/queue-name", DECLARATION, DISPLAY_NAME)
+RESERVED = (*own.MANAGED, *pods.IDENTITY, "scheduling.volcano.sh/queue-name", DECLARATION, DISPLAY_NAME)
 # What programs write, and nobody declared.
 _PROGRAMS = ("paddleflow.org/", "volcano.sh/", "scheduling.volcano.sh/", "kubectl.kubernetes.io/")
 _WORDS = {name: word for word, name in tasks.PRIORITIES.items()}
@@ -60,7 +60,7 @@ def _metadata(this: Job) -> dict[str, Any]:
 
 def _labels(this: Job) -> dict[str, str]:
     template = this.spec.get("extensionTemplate", {}).get("metadata", {}).get("labels", {})
-    ours = {MANAGED: "paddleflow", **pods.identity(this)}
+    ours = {**own.MANAGED, **pods.identity(this)}
     if tasks.kind(this.spec).startswith("RayJob."):
         # By these KubeRay makes a gang of its pods [D-151].
         ours["ray.io/scheduler-name"] = pods.scheduler(this)

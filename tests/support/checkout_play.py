@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A playbook over the roles as they stand in the checkout, in an environment that knows nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import tree
+
+ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
+NEEDS_ANSIBLE = pytest.mark.skipif(not ANSIBLE.exists(), reason="ansible-core is not installed beside this Python")
+
+
+def run(folder: Path, playbook: str, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """``folder`` is its home, its working folder, and where the playbook is written."""
+    collection = folder / "collections/ansible_collections/paddleflow"
+    collection.mkdir(parents=True, exist_ok=True)
+    if not (collection / "core").is_symlink():
+        (collection / "core").symlink_to(tree.ROOT)
+    (folder / "play.yml").write_text(playbook)
+    ours = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "LC_ALL": "C.UTF-8",
+        "ANSIBLE_HOME": str(folder / "ansible"),
+        "ANSIBLE_COLLECTIONS_PATH": str(folder / "collections"),
+        "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+    }
+    return subprocess.run(
+        [ANSIBLE, folder / "play.yml", *arguments],
+        env={**ours, **environment}, cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
