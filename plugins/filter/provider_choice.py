@@ -23,8 +23,9 @@ options:
     type: str
     required: true
   marker:
-    description: The content of C(install.json) in the data directory, which an installation leaves there.
-    type: dict
+    description: The text of C(install.json) in the data directory, which an installation leaves there.
+    type: str
+    default: ""
   kubeconfig:
     description: Path of the kubeconfig that was named for this run.
     type: str
@@ -34,7 +35,7 @@ options:
     type: str
     default: ""
   own_kubeconfig:
-    description: Path of the kubeconfig of the cluster that an earlier run made. Naming it names that cluster.
+    description: Path of the kubeconfig of the cluster that an earlier run made, unless O(marker) names it. Naming it names that cluster.
     type: str
     default: ""
   k3s_file:
@@ -63,11 +64,16 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The provider, and the reason as a sentence.
+  description:
+    - The provider, and the reason as a sentence.
+    - C(refused) says why the run must not go on, and is empty when it may.
+    - C(made) is the provider of the cluster that an earlier run made here, and empty when none did.
   type: dict
   sample:
     provider: k3s
     reason: The provider is k3s because its binary was given as /opt/k3s.
+    refused: ""
+    made: ""
 """
 
 import typing as t

@@ -40,7 +40,7 @@ PLAYBOOK = """\
         msg:
           client: "{{ kubernetes_client }}"
           argv: "{{ kubernetes_kubectl_argv }}"
-          images: "{{ kubernetes_image_loader + kubernetes_image_lister }}"
+          images: "{{ kubernetes_ctr_argv }}"
           cluster: "{{ kubernetes_existing_cluster }}"
 
     - name: Write into the cluster

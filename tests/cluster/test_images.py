@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import subprocess
+import tarfile
 import zipfile
 from email.message import Message
 from email.parser import HeaderParser
@@ -11,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.conftest import Platform
+from tests.cluster.conftest import INSTANCE, LOGS, VARIABLES, Platform
+from tests.support import plays
 from tests.support.binaries import ROOT
 
 # What each extra is for, by the names that the code imports.
@@ -116,3 +121,62 @@ def test_the_packages_are_those_of_the_lock(platform: Platform) -> None:
     expected = dict(line.split("==") for line in lock)
     assert found.pop("paddleflow") == wheel_metadata()["Version"]
     assert {name.replace(".", "-"): version for name, version in found.items()} == expected
+
+
+LOAD = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - name: Find the node
+      ansible.builtin.include_role:
+        name: paddleflow.core.kubernetes
+        tasks_from: client
+
+    - name: Bring it this release's images
+      ansible.builtin.include_role:
+        name: paddleflow.core.images
+        tasks_from: load
+"""
+
+
+def archive(folder: Path, ref: str) -> Path:
+    """An image of one empty layer."""
+    layer, packed = io.BytesIO(), folder / "old.tar"
+    tarfile.open(fileobj=layer, mode="w").close()
+    digest = hashlib.sha256(layer.getvalue()).hexdigest()
+    config = {
+        "architecture": "amd64", "os": "linux", "config": {}, "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+    }  # fmt: skip
+    files = {
+        "layer.tar": layer.getvalue(),
+        "config.json": json.dumps(config).encode(),
+        "manifest.json": json.dumps([{"Config": "config.json", "RepoTags": [ref], "Layers": ["layer.tar"]}]).encode(),
+    }
+    with tarfile.open(packed, mode="w") as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return packed
+
+
+def test_an_image_of_an_earlier_release_goes_when_nothing_runs_it(platform: Platform, tmp_path: Path) -> None:
+    old, theirs = "localhost/paddleflow/volcano:of-an-earlier-release", "localhost/somebody/else:1"
+    ctr = ["ctr", "--address", f"/run/{INSTANCE}/containerd.sock", "--namespace", "k8s.io", "images"]
+
+    def listed() -> set[str]:
+        return set(subprocess.run([*ctr, "list", "--quiet"], check=True, capture_output=True, text=True).stdout.split())
+
+    before = listed()
+    subprocess.run([*ctr, "import", archive(tmp_path, old)], check=True, capture_output=True)
+    subprocess.run([*ctr, "tag", names(platform)["pause"], theirs], check=True, capture_output=True)
+    try:
+        assert listed() >= {old, theirs}
+        (tmp_path / "load.yml").write_text(LOAD)
+        play = plays.run(str(tmp_path / "load.yml"), VARIABLES, log=LOGS / "cluster-images.log").ok()
+        assert play.changed_tasks() == ["paddleflow.core.images : Remove images of earlier releases that nothing runs"]
+        assert listed() - {theirs} == before
+        assert theirs in listed()
+    finally:
+        subprocess.run([*ctr, "remove", "--sync", theirs], check=True, capture_output=True)

@@ -21,7 +21,6 @@ from tests.support.k3s_standin import (
     AGENT_SECRET,
     FAR,
     MIRROR_SECRET,
-    NEEDS_RUNIT,
     NEW,
     NEXT_MINOR,
     OLD,
@@ -35,7 +34,7 @@ from tests.support.k3s_standin import (
     wait_for,
 )
 
-pytestmark = [*NEEDS_RUNIT, pytest.mark.extended]  # a quarter of an hour of plays
+pytestmark = pytest.mark.extended  # a quarter of an hour of plays
 
 
 @pytest.fixture(scope="module")

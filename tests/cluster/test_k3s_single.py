@@ -22,7 +22,6 @@ from tests.support.k3s_standin import (
     ARCH,
     ASSET,
     MIRROR_SECRET,
-    NEEDS_RUNIT,
     NEW,
     OLD,
     REGISTRY_SECRET,
@@ -36,8 +35,6 @@ from tests.support.k3s_standin import (
     sha256,
     wait_for,
 )
-
-pytestmark = NEEDS_RUNIT
 
 
 @pytest.fixture(scope="module")

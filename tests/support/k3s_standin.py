@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import platform
-import shutil
 import signal
 import socket
 import subprocess
@@ -22,8 +21,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.binaries import ROOT
 
 OLD, NEW, NEXT_MINOR, FAR = "v1.34.3+k3s1", "v1.34.4+k3s1", "v1.35.0+k3s1", "v1.37.0+k3s1"
@@ -33,10 +30,6 @@ S3_SECRET, MIRROR_SECRET, VARIABLE_SECRET = "planted-s3-key", "planted-mirror-pa
 ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "none")
 ASSET = "k3s" if ARCH == "amd64" else f"k3s-{ARCH}"
 UPGRADE, RESET = "paddleflow.core.upgrade_nodes", "paddleflow.core.reset"
-NEEDS_RUNIT = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="the role acts as root"),
-    pytest.mark.skipif(not (shutil.which("runsvdir") and shutil.which("sv")), reason="runit is not installed"),
-]
 
 STANDIN = r'''#!PYTHON
 """A stand-in for K3s."""

@@ -468,6 +468,7 @@ def features():  # type: () -> dict[str, str | None]
 def main():  # type: () -> None
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", help="the directory that will hold the cluster")
+    parser.add_argument("--marker", help="the file that an earlier run left there")
     parser.add_argument("--cache", help="the directory for downloads and build results")
     parser.add_argument("--run", help="the directory for sockets")
     parser.add_argument("--ports", default="", help="ports that have to be free, with commas")
@@ -503,7 +504,7 @@ def main():  # type: () -> None
         "cpus": os.cpu_count(),
         "memory": gather("memory", memory),
         "paths": {name: gather(name, path_facts, path, table) for name, path in wanted if path},
-        "marker": gather("marker", marker, os.path.join(arguments.data, "install.json")) if arguments.data else None,
+        "marker": gather("marker", marker, arguments.marker) if arguments.marker else None,
         "cgroup": gather("cgroup", control_groups, table),
         "addresses": gather("addresses", addresses),
         "routes": gather("routes", routes),

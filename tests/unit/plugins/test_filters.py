@@ -37,10 +37,10 @@ def test_every_filter_is_tried_here() -> None:
     [
         ("existing", {}, "existing", "cluster_provider says so"),
         ("auto", {"context": "lab"}, "existing", "the context lab was named"),
-        ("auto", {"kubeconfig": "/own", "own_kubeconfig": "/own", "marker": {"provider": "k3s"}}, "k3s", "an earlier run"),
+        ("auto", {"kubeconfig": "/own", "own_kubeconfig": "/own", "marker": '{"provider": "k3s"}'}, "k3s", "an earlier run"),
         ("auto", {"k3s_reachable": True, "k3s_url": "https://k3s"}, "k3s", "can be downloaded from https://k3s"),
-        ("auto", {"marker": {}}, "embedded", "(artifacts_k3s_sha256)"),
-        ("auto", {"marker": {}, "ambient": "/home/ann/.kube/config"}, "embedded", "/home/ann/.kube/config) is left alone"),
+        ("auto", {"marker": ""}, "embedded", "(artifacts_k3s_sha256)"),
+        ("auto", {"marker": "", "ambient": "/home/ann/.kube/config"}, "embedded", "/home/ann/.kube/config) is left alone"),
     ],
 )  # fmt: skip
 def test_the_provider_and_the_reason(requested: str, known: dict[str, t.Any], provider: str, reason: str) -> None:
@@ -51,8 +51,17 @@ def test_the_provider_and_the_reason(requested: str, known: dict[str, t.Any], pr
 
 
 def test_the_provider_of_another_cluster_is_refused() -> None:
-    choice = FILTERS["provider_choice"]("embedded", marker={"provider": "k3s"})
+    choice = FILTERS["provider_choice"]("embedded", marker='{"provider": "k3s"}')
     assert choice["refused"].startswith("an earlier run made a cluster of provider k3s here")
+
+
+# ---- node_images -----------------------------------------------------------------------------------------------------
+
+
+def test_images_of_a_node_that_has_an_earlier_release() -> None:
+    images = "REF TYPE DIGEST\nlocalhost/paddleflow/pause:1 manifest sha256:a\n"
+    changes = FILTERS["node_images"](images, "", ["localhost/paddleflow/pause:2"], "localhost/paddleflow")
+    assert changes == {"missing": ["localhost/paddleflow/pause:2"], "stale": ["localhost/paddleflow/pause:1"]}
 
 
 # ---- preflight_findings ----------------------------------------------------------------------------------------------

@@ -76,13 +76,13 @@ def test_what_the_kernel_can_do_is_tried_and_nothing_of_it_stays() -> None:
 
 def test_a_marker_is_given_as_it_is_and_a_broken_one_as_a_problem(tmp_path: Path) -> None:
     marker = tmp_path / "install.json"
-    assert probe("--without-trials", "--data", str(tmp_path))["marker"] is None
+    assert probe("--without-trials", "--marker", str(marker))["marker"] is None
     marker.write_text('{"provider": "k3s", "state": "ready"}')
-    facts = probe("--without-trials", "--data", str(tmp_path))
+    facts = probe("--without-trials", "--marker", str(marker))
     assert facts["marker"] == {"provider": "k3s", "state": "ready"}
     assert facts["features"] is None
     marker.write_text("{")
-    assert "problem" in probe("--without-trials", "--data", str(tmp_path))["marker"]
+    assert "problem" in probe("--without-trials", "--marker", str(marker))["marker"]
 
 
 def test_a_port_in_use_is_found_with_its_program() -> None:

@@ -254,6 +254,7 @@ def marker_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
     if marker.get("problem"):
         text = f"cannot be told from {settings.data_dir}/install.json ({marker['problem']})"
         fix = f"remove what is there with {reset.replace('run ', '')} kubernetes_instance={settings.instance}"
+        fix += f" and cluster_provider={settings.provider}"
         yield Finding("error", "marker", subject, text, "it must not be overwritten unread", fix)
         return
     provider, version, state = (str(marker.get(key) or "") for key in ("provider", "kubernetes", "state"))
@@ -268,10 +269,7 @@ def marker_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             "error", "marker", subject, text, f"this release brings {settings.version} and etcd does not go back", fix
         )
-    if state == "removing":
-        fix = f"{reset} kubernetes_instance={settings.instance} again"
-        yield Finding("error", "marker", subject, "is half removed", "it has to be removed whole before a new one", fix)
-    elif state == "installing":
+    if state == "installing":
         yield Finding("note", "marker", subject, "was not finished by an earlier run and is resumed")
 
 

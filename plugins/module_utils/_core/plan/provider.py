@@ -10,11 +10,9 @@ environment is not a name, a kubeconfig or context given to Ansible (variable, K
 
 from __future__ import annotations
 
+import json
 import typing as t
 from dataclasses import dataclass
-
-if t.TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PROVIDERS = ("existing", "k3s", "embedded")
 
@@ -25,12 +23,14 @@ class Choice:
     reason: str
     # Why the run must not go on; empty: it may.
     refused: str = ""
+    # The provider of the cluster that an earlier run made here; empty: none did.
+    made: str = ""
 
 
 def choose(
     requested: str,
     *,
-    marker: Mapping[str, t.Any] | None = None,
+    marker: str = "",
     kubeconfig: str = "",
     context: str = "",
     own_kubeconfig: str = "",
@@ -42,17 +42,20 @@ def choose(
     """The provider and the reason as one sentence, and a refusal when another provider's cluster is here.
 
     :param requested: existing, k3s, embedded or auto
-    :param marker: content of ``<data>/install.json``, which every installation of ours leaves behind
+    :param marker: text of ``<data>/install.json``, which every installation of ours leaves behind
     :param kubeconfig: path of a kubeconfig that the user named for this run; likewise ``context``
-    :param own_kubeconfig: path of the kubeconfig of the cluster that an earlier run made; naming it names that cluster
+    :param own_kubeconfig: path of the kubeconfig of the cluster that an earlier run made, unless the marker names it; naming
+        it names that cluster
     :param k3s_file: K3s' binary as a local file; ``k3s_reachable`` tells whether ``k3s_url`` answered, which is empty as
         long as no checksum of the release is known
     :param ambient: value of KUBECONFIG, only ever mentioned
     :raises ValueError: when ``requested`` is not known
     """
-    made = str(marker.get("provider", "")) if marker else ""
+    found, damage = _read(marker)
+    made = str(found.get("provider", ""))
     if made not in ("k3s", "embedded"):
         made = ""
+    own_kubeconfig = str(found.get("kubeconfig") or own_kubeconfig)
     if requested in PROVIDERS:
         # Neither may be put over the other, and one's removal knows nothing of the other: what runs would be left alone.
         refused = (
@@ -61,15 +64,22 @@ def choose(
             if made and requested not in (made, "existing")
             else ""
         )
-        return Choice(requested, f"The provider is {requested} because cluster_provider says so.", refused)
+        return Choice(requested, f"The provider is {requested} because cluster_provider says so.", refused, made)
     if requested != "auto":
         raise ValueError(f"cluster_provider is {requested!r}, but it must be one of existing, k3s, embedded and auto.")
     if (kubeconfig and not (made and kubeconfig == own_kubeconfig)) or (context and not kubeconfig):
         name = " of ".join([*([f"the context {context}"] if context else []), *([kubeconfig] if kubeconfig else [])])
-        return Choice("existing", f"The provider is existing because {name} was named.")
-    if made and marker:
-        how = "started" if marker.get("state") == "installing" else "made"
-        return Choice(made, f"The provider is {made} because an earlier run {how} a cluster of that kind here.")
+        return Choice("existing", f"The provider is existing because {name} was named.", made=made)
+    if damage:
+        refused = (
+            f"it cannot be told which cluster an earlier run made here, because the file is damaged ({damage}): set"
+            " cluster_provider to the provider that it had, embedded or k3s."
+        )
+        return Choice("existing", "The provider is not known.", refused)
+    if made:
+        how = "started" if found.get("state") == "installing" else "made"
+        reason = f"The provider is {made} because an earlier run {how} a cluster of that kind here."
+        return Choice(made, reason, made=made)
     untouched = (
         f" The KUBECONFIG of the environment ({ambient}) is left alone: a cluster is used when it is named."
         if ambient
@@ -85,3 +95,14 @@ def choose(
         else "no checksum of K3s' release is set (artifacts_k3s_sha256), and what cannot be checked is not downloaded"
     )
     return Choice("embedded", f"The provider is embedded because {why}; Kubernetes is compiled instead.{untouched}")
+
+
+def _read(marker: str) -> tuple[dict[str, t.Any], str]:
+    """What the marker says, or what is wrong with it."""
+    if not marker.strip():
+        return {}, ""
+    try:
+        found = json.loads(marker)
+    except ValueError as error:
+        return {}, str(error)
+    return (found, "") if isinstance(found, dict) else ({}, "it holds no JSON object")

@@ -206,18 +206,12 @@ ON_EXT4 = "set kubernetes_data_dir to a directory on ext4, XFS or btrfs."
             id="half-finished installation",
         ),
         pytest.param(
-            {"marker": {"provider": "embedded", "state": "removing"}},
-            {},
-            "error: The installation in /var/lib/paddleflow is half removed, but it has to be removed whole before a"
-            " new one: run playbooks/reset.yml with kubernetes_instance=paddleflow again.",
-            id="half-removed installation",
-        ),
-        pytest.param(
             {"marker": {"problem": "Expecting value: line 1 column 1 (char 0)"}},
             {},
             "error: The installation in /var/lib/paddleflow cannot be told from /var/lib/paddleflow/install.json"
             " (Expecting value: line 1 column 1 (char 0)), but it must not be overwritten unread:"
-            " remove what is there with playbooks/reset.yml with kubernetes_instance=paddleflow.",
+            " remove what is there with playbooks/reset.yml with kubernetes_instance=paddleflow"
+            " and cluster_provider=embedded.",
             id="unreadable marker",
         ),
         pytest.param(

@@ -3,28 +3,38 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from paddleflow_core.plan.provider import Choice, choose
 
 URL = "https://example.org/k3s"
 
 
+def marker(**content: str) -> str:
+    return json.dumps(content)
+
+
 @pytest.mark.parametrize("provider", ["existing", "k3s", "embedded"])
 def test_a_provider_that_is_asked_for_is_taken_whatever_else_is_there(provider: str) -> None:
-    choice = choose(provider, marker={"provider": provider}, kubeconfig="/a", k3s_reachable=True)
-    assert choice == Choice(provider, f"The provider is {provider} because cluster_provider says so.")
+    choice = choose(provider, marker=marker(provider=provider), kubeconfig="/a", k3s_reachable=True)
+    assert choice == Choice(
+        provider,
+        f"The provider is {provider} because cluster_provider says so.",
+        made="" if provider == "existing" else provider,
+    )
 
 
 @pytest.mark.parametrize(("provider", "made"), [("k3s", "embedded"), ("embedded", "k3s")])
 def test_a_cluster_is_never_treated_as_one_of_another_provider(provider: str, made: str) -> None:
-    choice = choose(provider, marker={"provider": made, "state": "installing"})
+    choice = choose(provider, marker=marker(provider=made, state="installing"))
     assert choice.refused == (
         f"an earlier run made a cluster of provider {made} here, but cluster_provider is {provider}: set it to {made} to go"
         " on with that cluster or to take it away (paddleflow.core.reset), or set another kubernetes_instance."
     )
     # A cluster that is there already is only used, whatever else is on the host.
-    assert choose("existing", marker={"provider": made}).refused == ""
-    assert choose("auto", marker={"provider": made}).refused == ""
+    assert choose("existing", marker=marker(provider=made)).refused == ""
+    assert choose("auto", marker=marker(provider=made)).refused == ""
 
 
 def test_an_unknown_provider_is_refused() -> None:
@@ -33,15 +43,15 @@ def test_an_unknown_provider_is_refused() -> None:
 
 
 def test_auto_takes_the_cluster_that_an_earlier_run_made() -> None:
-    choice = choose("auto", marker={"provider": "embedded", "state": "ready"}, k3s_reachable=True, k3s_url=URL)
-    assert choice == Choice(
-        "embedded", "The provider is embedded because an earlier run made a cluster of that kind here."
-    )
+    choice = choose("auto", marker=marker(provider="embedded", state="ready"), k3s_reachable=True, k3s_url=URL)
+    reason = "The provider is embedded because an earlier run made a cluster of that kind here."
+    assert choice == Choice("embedded", reason, made="embedded")
 
 
 def test_auto_goes_on_with_a_cluster_that_an_earlier_run_did_not_finish() -> None:
-    choice = choose("auto", marker={"provider": "k3s", "state": "installing"})
-    assert choice == Choice("k3s", "The provider is k3s because an earlier run started a cluster of that kind here.")
+    choice = choose("auto", marker=marker(provider="k3s", state="installing"))
+    reason = "The provider is k3s because an earlier run started a cluster of that kind here."
+    assert choice == Choice("k3s", reason, made="k3s")
 
 
 def test_auto_takes_k3s_when_its_release_can_be_downloaded() -> None:
@@ -76,11 +86,11 @@ def test_auto_takes_a_cluster_that_is_named() -> None:
 
 
 def test_auto_takes_a_named_cluster_even_where_it_made_one() -> None:
-    assert choose("auto", marker={"provider": "embedded"}, kubeconfig="/lab.conf").provider == "existing"
+    assert choose("auto", marker=marker(provider="embedded"), kubeconfig="/lab.conf").provider == "existing"
 
 
 def test_naming_the_kubeconfig_of_our_own_cluster_is_not_naming_another() -> None:
-    choice = choose("auto", marker={"provider": "embedded"}, kubeconfig="/own.conf", own_kubeconfig="/own.conf")
+    choice = choose("auto", marker=marker(provider="embedded"), kubeconfig="/own.conf", own_kubeconfig="/own.conf")
     assert choice.provider == "embedded"
 
 
@@ -94,5 +104,17 @@ def test_auto_never_takes_a_cluster_because_the_environment_has_a_kubeconfig() -
 
 
 def test_a_marker_that_names_no_provider_of_ours_says_nothing() -> None:
-    assert choose("auto", marker={"provider": "existing"}).provider == "embedded"
-    assert choose("auto", marker={}).provider == "embedded"
+    assert choose("auto", marker=marker(provider="existing")).provider == "embedded"
+    assert choose("auto", marker=marker()).provider == "embedded"
+
+
+@pytest.mark.parametrize(("text", "damage"), [("{", "Expecting"), ("[]", "it holds no JSON object")])
+def test_auto_does_not_guess_what_a_damaged_marker_said(text: str, damage: str) -> None:
+    choice = choose("auto", marker=text, k3s_reachable=True, k3s_url=URL)
+    assert choice.refused.startswith(
+        f"it cannot be told which cluster an earlier run made here, because the file is damaged ({damage}"
+    )
+    assert choice.refused.endswith("set cluster_provider to the provider that it had, embedded or k3s.")
+    # Named, it can be repaired or taken away; and a cluster that is named has nothing to do with it.
+    assert choose("embedded", marker=text).refused == ""
+    assert choose("auto", marker=text, kubeconfig="/lab.conf").refused == ""
