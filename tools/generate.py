@@ -47,7 +47,7 @@ def modules() -> dict[str, str]:
         source = (ROOT / path).read_text(encoding="utf-8")
         document = module_docs.documentation(name, file.NOUN, texts(name), head)
         source = module_docs.put(source, "DOCUMENTATION", dump(document))
-        found[path] = module_docs.put(source, "RETURN", dump(module_docs.returned(name)))
+        found[path] = module_docs.put(source, "RETURN", dump(module_docs.returned(file.NOUN)))
     return found
 
 

@@ -36,11 +36,10 @@ WRITE: Spec = {
     "force_conflicts": {"type": "bool", "default": False},
     "recreate": {"type": "bool", "default": False},
     "return_content": {"type": "bool", "default": False},
-}
-WAIT: Spec = {
-    "wait": {"type": "bool", "default": False},
     "wait_timeout": {"type": "int", "default": 120},
 }
+# Of what has a state that can be waited for.
+WAIT: Spec = {"wait": {"type": "bool", "default": False}}
 # What every object has beside its noun's own fields; given once for a list, they are the defaults of its items.
 SHARED: Spec = {"labels": {"type": "dict"}, "annotations": {"type": "dict"}}
 
@@ -52,7 +51,8 @@ def of(noun: Noun) -> Spec:
         "name": {"type": "str"},
         **place,
         **SHARED,
-        "state": {"type": "str", "choices": list(options.STATES)},
+        "state": {"type": "str", "choices": options.states(noun)},
         **options.fields(noun["spec"]),
     }
-    return {**one, "objects": {"type": "list", "elements": "dict", "options": one}, **AUTH, **WRITE, **WAIT}
+    wait = WAIT if "ready" in noun else {}
+    return {**one, "objects": {"type": "list", "elements": "dict", "options": one}, **AUTH, **WRITE, **wait}

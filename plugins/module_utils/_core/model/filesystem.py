@@ -28,6 +28,7 @@ NOUN: OwnNoun = {
     "plural": "filesystems",
     "short_names": ["fs"],
     "scope": "Namespaced",
+    "ready": {"present": {"condition": "Ready"}},
     "name": filesystem_cache.NOUN["name"],
     "codes": {
         "name": "FileSystemNameFormatError",
@@ -104,6 +105,11 @@ def build(name: str, namespace: str, spec: Mapping[str, Any]) -> list[dict[str, 
     found["metadata"]["labels"][OWNER] = owner
     found["metadata"].setdefault("annotations", {})[ID] = f"fs-{owner}-{name}"
     return storage_objects.with_secret(found, spec)
+
+
+def belongings(name: str, namespace: str) -> list[dict[str, Any]]:
+    """What goes with it."""
+    return [storage_objects.secret_of(NOUN, name, namespace)]
 
 
 def declared(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from .names import option
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .table import Field
+    from .table import Field, Noun
 
     Spec = dict[str, Any]
 
-STATES = ("present", "absent")
+STATES = ["present", "absent"]
 
 _TYPES = {
     "string": "str",
@@ -31,9 +31,14 @@ _TYPES = {
 }
 
 
+def states(noun: Noun) -> list[str]:
+    return [*STATES, *noun.get("states", {})]
+
+
 def argument(field: Field) -> Spec:
     """Bounds, patterns and required fields are checked by the model, which says more about them."""
-    spec: Spec = {"type": _TYPES[field["type"]]}
+    # Ansible makes text of anything; what has to be text already is left as it was written, to be looked at.
+    spec: Spec = {"type": "raw" if field.get("quoted") else _TYPES[field["type"]]}
     if field.get("secret"):
         spec["no_log"] = True
     if "aliases" in field:

@@ -65,8 +65,24 @@ class Scale(TypedDict):
     status: str
 
 
+class Ready(TypedDict, total=False):
+    """By which an object says that it is what its readers need: a condition that is true, or a value at a path."""
+
+    condition: str
+    path: str
+    values: list[str]
+    # Values at the path from which nothing comes any more.
+    failed: list[str]
+
+
 class Parts(TypedDict, total=False):
     """What only some nouns have."""
+
+    # What it can be declared to be beyond present and absent, and what was done then. Of an object that is there, such a
+    # state alone can be declared, without its fields.
+    states: dict[str, str]
+    # What is waited for, by state.
+    ready: dict[str, Ready]
 
     # The field manager of a noun that is one part of an object which another noun makes: it is applied and taken away
     # by this manager alone, and the object stays.

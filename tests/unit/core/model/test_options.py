@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 INNER: dict[str, Field] = {"podIPs": {"type": "string"}, "secretKey": {"type": "string", "secret": True}}
 FIELDS: dict[str, Field] = {
     "maxJobs": {"type": "int"},
+    "mode": {"type": "string", "quoted": True},
     "max": {"type": "resources", "aliases": ["maxResources"]},
     "words": {"type": "list", "items": {"type": "quantity"}},
     "anything": {"type": "list"},
@@ -26,6 +27,7 @@ SUBOPTIONS = {"pod_ips": {"type": "str"}, "secret_key": {"type": "str", "no_log"
 def test_a_field_is_an_option_of_a_type_that_ansible_knows() -> None:
     assert options.fields(FIELDS) == {
         "max_jobs": {"type": "int"},
+        "mode": {"type": "raw"},
         "max": {"type": "dict", "aliases": ["max_resources"]},
         "words": {"type": "list", "elements": "raw"},
         "anything": {"type": "list", "elements": "raw"},
@@ -45,3 +47,10 @@ def test_a_field_is_an_option_of_a_type_that_ansible_knows() -> None:
 )
 def test_what_was_given_is_declared_by_the_fields_own_names(given: dict[str, Any], declared: dict[str, Any]) -> None:
     assert options.declared(FIELDS, given) == declared
+
+
+def test_a_noun_may_have_states_of_its_own() -> None:
+    without: Any = {"kind": "Wall"}
+    with_some: Any = {"kind": "Door", "states": {"open": "opened"}}
+    assert options.states(without) == ["present", "absent"]
+    assert options.states(with_some) == ["present", "absent", "open"]
