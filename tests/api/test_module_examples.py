@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import yaml
 from tests.support import checkout_play
 from tests.support.binaries import built
 from tests.support.control_plane import ControlPlane
+from tests.support.engine import garbage_collector
 from tools import tree
 
 # Modules that talk to no cluster have tests of their own.
@@ -23,12 +25,14 @@ ANSWERED = ("wait", "wait_timeout")
 
 
 @pytest.fixture(scope="module")
-def served(api: ControlPlane) -> ControlPlane:
+def served(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     for folder in (built("volcano") / "crds", tree.ROOT / "crds"):
         api.kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(folder))
     api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     api.kubectl("create", "namespace", "science")
-    return api
+    # What is taken away in the foreground waits for it.
+    with garbage_collector(api, tmp_path_factory.mktemp("collector")):
+        yield api
 
 
 def examples(name: str) -> list[dict[str, Any]]:

@@ -114,23 +114,38 @@ def engine_in(api: ControlPlane, space: str, folder: Path, *controllers: str) ->
     ]  # fmt: skip
     bundle = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
     api.kubectl("apply", "--server-side", "--field-manager=paddleflow", "--filename=-", stdin=bundle)
-    command = [
+    engine = [
         str(built("volcano") / "volcano"), "vc-controller-manager", f"--kubeconfig={api.kubeconfig}",
         f"--controllers={','.join(controllers)}",
         "--leader-elect=false", "--max-requeue-num=-1", f"--listen-address=127.0.0.1:{free_port()}",
         f"--healthz-address=127.0.0.1:{free_port()}", "--scheduler-name=volcano",
     ]  # fmt: skip
     environment = {"PATH": os.environ["PATH"], "DEBUG_SOCKET_DIR": str(folder), "KUBE_POD_NAMESPACE": space}
-    with (
-        Path(folder / "controllers.log").open("wb") as log,
-        subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process,
-    ):
+    with garbage_collector(api, folder), _running(engine, folder / "engine.log", environment):
+        yield Engine(api, space)
+        for kind in _USED:
+            api.kubectl("delete", kind, "--all", f"--namespace={space}")
+        api.kubectl("delete", "queue.scheduling.volcano.sh/vision")
+
+
+@contextlib.contextmanager
+def garbage_collector(api: ControlPlane, folder: Path) -> Iterator[None]:
+    """Of the kinds that are there when it begins."""
+    (folder / "kube-controller-manager").symlink_to(built("kube") / "kube")
+    command = [
+        str(folder / "kube-controller-manager"), f"--kubeconfig={api.kubeconfig}", "--controllers=garbage-collector-controller",
+        "--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={free_port()}", f"--cert-dir={folder}",
+    ]  # fmt: skip
+    with _running(command, folder / "collector.log", {"PATH": os.environ["PATH"]}):
+        yield
+
+
+@contextlib.contextmanager
+def _running(command: list[str], output: Path, environment: dict[str, str]) -> Iterator[None]:
+    with output.open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process:
         try:
-            yield Engine(api, space)
-            assert process.poll() is None, (folder / "controllers.log").read_text()[-3000:]
-            for kind in _USED:
-                api.kubectl("delete", kind, "--all", f"--namespace={space}")
-            api.kubectl("delete", "queue.scheduling.volcano.sh/vision")
+            yield
+            assert process.poll() is None, output.read_text()[-3000:]
         finally:
             process.terminate()
             process.wait(30)

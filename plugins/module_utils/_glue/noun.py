@@ -19,6 +19,7 @@ from . import arguments, connect, results
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from .._core.kube.conditions import Check
     from .._core.kube.declare import Outcome
     from .._core.model.check import Problem
     from .._core.model.table import Noun
@@ -82,22 +83,29 @@ def run(
 def ready(how: Run, noun: Noun, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes again, once every object of the noun is as its readers need it, with what it then says of itself."""
     from .._core.kube import conditions
-    from .._core.kube.wait import Target, WaitError, wait
 
-    kind = how.client.kind(noun["api"], noun["kind"])
-    targets = {}
+    checks = {}
     for position, (one, outcome) in enumerate(zip(planned, outcomes, strict=True)):
         mark = noun["ready"].get(one.state)
-        if mark is None or outcome.after is None:
-            continue
-        metadata = outcome.after["metadata"]
-        check = (
-            conditions.condition(mark["condition"])
-            if "condition" in mark
-            else conditions.one_of(mark["path"], mark["values"], mark.get("failed", ()))
-        )
-        targets[position] = Target(kind, metadata["name"], metadata.get("namespace", ""), check)
+        if mark is not None and outcome.after is not None:
+            checks[position] = (
+                conditions.condition(mark["condition"])
+                if "condition" in mark
+                else conditions.one_of(mark["path"], mark["values"], mark.get("failed", ()))
+            )
+    return waited(how, checks, outcomes)
+
+
+def waited(how: Run, checks: Mapping[int, Check], outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes again, once the checks of those at some positions hold."""
+    from .._core.kube.wait import Target, WaitError, wait
+
+    targets = {}
     again = list(outcomes)
+    for position, holds in checks.items():
+        live = outcomes[position].after or {}
+        kind = how.client.kind(live["apiVersion"], live["kind"])
+        targets[position] = Target(kind, live["metadata"]["name"], live["metadata"].get("namespace", ""), holds)
     try:
         found = wait(how.client, list(targets.values()), deadline=how.deadline)
     except WaitError as error:
@@ -137,7 +145,11 @@ def _one(
     name = item.get("name") or ""
     state = item.get("state") or shared.get("state") or "present"
     given = options.declared(noun.NOUN["spec"], item)
-    metadata = {part: {**(shared.get(part) or {}), **(item.get(part) or {})} for part in arguments.SHARED}
+    metadata = {
+        part: {**(shared.get(part) or {}), **(item.get(part) or {})}
+        for part in arguments.SHARED
+        if part not in noun.NOUN["spec"]  # a field of its own, with rules of its own
+    }
     spec, wrong = check.read(noun.NOUN["spec"], given)
     _name, problems = check.read({"name": {**noun.NOUN["name"], "required": True}}, {"name": name or None})
     if state in noun.NOUN.get("states", {}) and not given and not any(metadata.values()):

@@ -37,6 +37,9 @@ class Wanted(t.NamedTuple):
     recreate: bool = False  # deleted and made anew where a field cannot be changed
     part: bool = False  # one part of an object that others make: it has to be there, and stays when the part goes
     where: str = ""  # the place in the declaration, for errors
+    # What to write when there is one already: made of it, or None for another one in its place.
+    revise: Callable[[Object], Object | None] | None = None
+    foreground: bool = False  # gone only when all that it owns is gone
 
 
 class Outcome(t.NamedTuple):
@@ -180,6 +183,12 @@ def _present(run: Run, item: _Item, before: Object | None) -> Outcome:
     wanted = item.wanted
     if wanted.part and before is None:
         return _missing(run, item)
+    if wanted.revise is not None and before is not None:
+        revised = wanted.revise(before)
+        if revised is None:
+            return Outcome(wanted, "recreated", before, wanted.object) if run.check else _recreated(run, item, before)
+        wanted = wanted._replace(object=revised)
+        item = item._replace(wanted=wanted)
     verdict = compare.compare(wanted.object, before, wanted.exact, run.client.manager)
     if verdict is compare.Verdict.SAME:
         return Outcome(wanted, "unchanged", before, before)
@@ -265,7 +274,8 @@ def _deleted(run: Run, item: _Item, before: Object) -> None:
     from .wait import Target, wait
 
     uid = before["metadata"]["uid"]
-    run.client.delete(item.kind, item.name, item.namespace, uid=uid, deadline=run.deadline)
+    propagation: t.Literal["Foreground", "Background"] = "Foreground" if item.wanted.foreground else "Background"
+    run.client.delete(item.kind, item.name, item.namespace, uid=uid, propagation=propagation, deadline=run.deadline)
     gone = Target(item.kind, item.name, item.namespace, conditions.deleted(uid), before)
     wait(run.client, [gone], deadline=run.deadline)
 

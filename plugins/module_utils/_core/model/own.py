@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MANAGED = {"app.kubernetes.io/managed-by": "paddleflow"}
 NAME = "paddleflow.org/name"
+# Of a file system: read by people and by other tools, and never parsed.
+FILE_SYSTEM_ID = "paddleflow.org/fs-id"
 
 
 def build(noun: Noun, name: str, namespace: str, spec: Mapping[str, Any]) -> dict[str, Any]:
