@@ -124,6 +124,69 @@ def returned(noun: Noun) -> dict[str, Any]:
     }
 
 
+def info_documentation(module: str, noun: Noun, head: Mapping[str, Any]) -> dict[str, Any]:
+    label = module.removesuffix("_info").replace("_", " ")
+    place = {
+        "namespace": {"description": "Only those in it; that of the connection when it is not given.", "type": "str"},
+        "all_namespaces": {
+            "description": "Whether those of all namespaces are meant.",
+            "type": "bool",
+            "default": False,
+        },
+    }
+    return {
+        "module": module,
+        "short_description": head["short_description"],
+        "version_added": "0.1.0",
+        "description": [
+            *head["description"],
+            "What is not there is an empty list. A cluster that does not answer, or does not permit it, is an error.",
+        ],
+        "author": [AUTHOR],
+        "options": {
+            "name": {"description": f"Only the {label} of that name.", "type": "str"},
+            **(place if noun["scope"] == "Namespaced" else {}),
+            "label_selectors": {
+                "description": "Only those with these labels, such as V(team=vision).",
+                "type": "list",
+                "elements": "str",
+            },
+            "field_selectors": {
+                "description": "Only those with these fields, such as V(metadata.name=vision).",
+                "type": "list",
+                "elements": "str",
+            },
+            "timeout": {"description": "Seconds that it may take.", "type": "int", "default": 60},
+            **head.get("options", {}),
+        },
+        "extends_documentation_fragment": [f"paddleflow.core.{name}" for name in ("auth", "attributes.info")],
+    }
+
+
+def info_returned(module: str, head: Mapping[str, Any]) -> dict[str, Any]:
+    noun = module.removesuffix("_info")
+    contains = {
+        "name": {"description": "Its name.", "type": "str"},
+        "namespace": {"description": "Its namespace; empty for kinds that are in none.", "type": "str"},
+        "labels": {"description": "Its labels.", "type": "dict"},
+        "declared": {
+            "description": f"What is declared of it, by the options of P(paddleflow.core.{noun}#module).",
+            "type": "dict",
+        },
+        "status": {"description": "What is known about it, as the object says it.", "type": "dict"},
+        **head.get("returned", {}),
+    }
+    return {
+        "objects": {
+            "description": "What was found.",
+            "returned": "success",
+            "type": "list",
+            "elements": "dict",
+            "contains": contains,
+        }
+    }
+
+
 def put(source: str, name: str, text: str) -> str:
     """The module's source with another text in one of its documentation literals."""
     found, number = re.subn(rf'(?ms)^{name} = r""".*?^"""', lambda _old: f'{name} = r"""\n{text}"""', source)

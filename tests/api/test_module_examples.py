@@ -46,7 +46,7 @@ def examples(name: str) -> list[dict[str, Any]]:
     for task in tasks:
         for action, options in task.items():
             if action.startswith("paddleflow.core."):
-                task[action] = {key: value for key, value in options.items() if key not in ANSWERED}
+                task[action] = {key: value for key, value in (options or {}).items() if key not in ANSWERED}
     return tasks
 
 

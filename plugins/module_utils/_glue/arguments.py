@@ -44,6 +44,19 @@ WAIT: Spec = {"wait": {"type": "bool", "default": False}}
 SHARED: Spec = {"labels": {"type": "dict"}, "annotations": {"type": "dict"}}
 
 
+def info(noun: Noun) -> Spec:
+    """The whole specification of a noun's info module."""
+    place: Spec = {"namespace": {"type": "str"}, "all_namespaces": {"type": "bool", "default": False}}
+    return {
+        "name": {"type": "str"},
+        **(place if noun["scope"] == "Namespaced" else {}),
+        "label_selectors": {"type": "list", "elements": "str"},
+        "field_selectors": {"type": "list", "elements": "str"},
+        "timeout": {"type": "int", "default": 60},
+        **AUTH,
+    }
+
+
 def of(noun: Noun) -> Spec:
     """The whole specification of a noun's module: one object by its options, or several by `objects`."""
     place: Spec = {"namespace": {"type": "str"}} if noun["scope"] == "Namespaced" else {}

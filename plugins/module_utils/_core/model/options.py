@@ -67,6 +67,22 @@ def declared(table: Mapping[str, Field], options: Mapping[str, Any]) -> dict[str
     return found
 
 
+def shown(table: Mapping[str, Field], spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `declared`: fields of a declaration by the names of their options; what the model does not know stays."""
+    return {option(name) if name in table else name: _shown(table.get(name), value) for name, value in spec.items()}
+
+
+def _shown(field: Field | None, value: Any) -> Any:
+    if field is None:
+        return value
+    if "fields" in field and isinstance(value, dict):
+        return shown(field["fields"], value)
+    item = field.get("items")
+    if item and "fields" in item and isinstance(value, list):
+        return [_shown(item, entry) for entry in value]
+    return value
+
+
 def _value(field: Field, value: Any) -> Any:
     if "fields" in field and isinstance(value, dict):
         return declared(field["fields"], value)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 _ENDED = ("Completed",)
+# The classes that the platform installs; a class of somebody else counts as the middle.
+PRIORITIES = {"very-low": -2000, "low": -10, "normal": 0, "high": 100, "very-high": 2000}
 # By which a pod says which gang it belongs to.
 GROUP = "scheduling.k8s.io/group-name"
 
@@ -31,6 +33,35 @@ class Owner(NamedTuple):
     name: str
     namespace: str
     uid: str
+
+
+def waiting(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Gangs that do not run yet, in the order in which the scheduler asks: by priority, then by age."""
+    found = [one for one in groups if one.get("status", {}).get("phase") in (None, "Pending", "Inqueue")]
+    found.sort(key=lambda one: (-_priority(one), one["metadata"].get("creationTimestamp", ""), one["metadata"]["name"]))
+    return [
+        {
+            "position": position,
+            "name": (job_of(one) or _itself(one)).name,
+            "namespace": one["metadata"]["namespace"],
+            "since": one["metadata"].get("creationTimestamp", ""),
+            "resources": dict(one.get("spec", {}).get("minResources", {})),
+            "reason": _reason(one),
+        }
+        for position, one in enumerate(found, 1)
+    ]
+
+
+def _priority(group: Mapping[str, Any]) -> int:
+    return PRIORITIES.get(group.get("spec", {}).get("priorityClassName", ""), 0)
+
+
+def _reason(group: Mapping[str, Any]) -> str:
+    for condition in reversed(group.get("status", {}).get("conditions", [])):
+        if condition.get("type") == "Unschedulable" and condition.get("status") == "True":
+            text: str = condition.get("message") or condition.get("reason") or ""
+            return text
+    return ""
 
 
 def job_of(group: Mapping[str, Any]) -> Owner | None:

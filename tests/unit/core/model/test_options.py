@@ -6,7 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from paddleflow_core.model import options
+from hypothesis import given
+from paddleflow_core.model import job, options
+
+from tests.support import documents
 
 if TYPE_CHECKING:
     from paddleflow_core.model.table import Field
@@ -54,3 +57,18 @@ def test_a_noun_may_have_states_of_its_own() -> None:
     with_some: Any = {"kind": "Door", "states": {"open": "opened"}}
     assert options.states(without) == ["present", "absent"]
     assert options.states(with_some) == ["present", "absent", "open"]
+
+
+@given(documents.objects(job.NOUN["spec"]))
+def test_options_and_fields_are_the_same_said_twice(spec: dict[str, Any]) -> None:
+    assert options.declared(job.NOUN["spec"], options.shown(job.NOUN["spec"], spec)) == spec
+
+
+def test_what_somebody_else_wrote_is_shown_as_it_is() -> None:
+    found = {"theirField": {"a": 1}, "inner": "no mapping", "rows": "no list", "maxJobs": 1}
+    assert options.shown(FIELDS, found) == {
+        "theirField": {"a": 1},
+        "inner": "no mapping",
+        "rows": "no list",
+        "max_jobs": 1,
+    }

@@ -54,3 +54,42 @@ def test_a_message_names_a_few(number: int, text: str) -> None:
 
 def test_a_message_names_the_job_rather_than_its_gang() -> None:
     assert queue_use.shown([group("train-0f3a", JOB)]) == "team/train"
+
+
+def queued(name: str, minute: int, phase: str = "Pending", **more: Any) -> dict[str, Any]:
+    found = group(name, phase=phase)
+    found["metadata"]["creationTimestamp"] = f"2026-01-31T08:{minute:02}:00Z"
+    found["spec"] |= {key: value for key, value in more.items() if key != "conditions"}
+    found["status"] |= {key: value for key, value in more.items() if key == "conditions"}
+    return found
+
+
+def test_who_waits_is_in_the_order_of_priority_and_age() -> None:
+    groups = [
+        queued("young", 9),
+        queued("old", 1),
+        queued("urgent", 8, priorityClassName="high"),
+        queued("patient", 0, priorityClassName="very-low"),
+        queued("running", 0, phase="Running"),
+        queued("theirs", 2, phase="Inqueue", priorityClassName="a-class-of-theirs"),
+    ]
+    waiting = queue_use.waiting(groups)
+    assert [(one["position"], one["name"]) for one in waiting] == [
+        (1, "urgent"),
+        (2, "old"),
+        (3, "theirs"),
+        (4, "young"),
+        (5, "patient"),
+    ]
+
+
+def test_who_waits_is_told_why_and_for_how_much() -> None:
+    why = {"type": "Unschedulable", "status": "True", "message": "0/2 nodes have 4 cpu"}
+    other = {"type": "Scheduled", "status": "True", "message": "it was once"}
+    only_reason = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources"}
+    asked = queued("a", 1, minResources={"cpu": "4"}, conditions=[why, other])
+    first, second, third = queue_use.waiting([asked, queued("b", 2, conditions=[only_reason]), queued("c", 3)])
+    assert (first["reason"], first["resources"]) == ("0/2 nodes have 4 cpu", {"cpu": "4"})
+    assert (first["namespace"], first["since"]) == ("team", "2026-01-31T08:01:00Z")
+    assert second["reason"] == "NotEnoughResources"
+    assert (third["reason"], third["resources"]) == ("", {})
