@@ -66,7 +66,7 @@ def _read(name: str) -> dict[str, str]:
 
 
 def dump(document: Any) -> str:
-    text: str = yaml.dump(document, Dumper=IndentedDumper, sort_keys=False, width=150)
+    text: str = yaml.dump(document, Dumper=IndentedDumper, sort_keys=False, width=140)
     return text
 
 

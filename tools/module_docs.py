@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paddleflow_core.model.names import option
-from paddleflow_core.model.options import argument, states
+from paddleflow_core.model.options import aliases, argument, states
 from paddleflow_core.model.table import Field, Noun
 
 AUTHOR = "The paddleflow.core authors (@paddleflow)"
@@ -62,7 +62,12 @@ def _shared(module: str, noun: Noun, state: str) -> dict[str, Any]:
 
 
 def _options(fields: Mapping[str, Field], path: str, texts: Mapping[str, str]) -> dict[str, Any]:
-    return {option(name): _option(field, f"{path}.{name}", texts) for name, field in fields.items()}
+    found = {}
+    for name, field in fields.items():
+        found[option(name)] = _option(field, f"{path}.{name}", texts)
+        if aliases(option(name), field):
+            found[option(name)]["aliases"] = aliases(option(name), field)
+    return found
 
 
 def _option(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -75,7 +80,7 @@ def _option(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
     shape = argument(field)
     found: dict[str, Any] = {
         "description": description,
-        **{key: shape[key] for key in ("type", "elements", "aliases") if key in shape},
+        **{key: shape[key] for key in ("type", "elements") if key in shape},
     }
     inner = field.get("items", field) if field["type"] == "list" else field
     if "fields" in inner:

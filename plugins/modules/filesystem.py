@@ -38,8 +38,8 @@ options:
   url:
     description:
       - Address of the store, by its type.
-      - It is s3://<bucket>/<path>, bos://<bucket>/<path>, hdfs://<host:port>/<path> with further hosts after commas, sftp://<host:port>/<path>, local://<path>,
-        glusterfs://<host>:<volume>, cfs://<server>/<path>, afs://<address> or mock://<path>.
+      - It is s3://<bucket>/<path>, bos://<bucket>/<path>, hdfs://<host:port>/<path> with further hosts after commas, sftp://<host:port>/<path>,
+        local://<path>, glusterfs://<host>:<volume>, cfs://<server>/<path>, afs://<address> or mock://<path>.
       - Nothing outside of its path can be reached.
     type: str
   properties:
@@ -139,40 +139,40 @@ options:
           - Kerberos key table in base64, for type hdfs.
         type: str
         aliases:
-          - kerberos.keytab.data
+          - kerberos_keytab_data
       principal:
         description:
           - Kerberos principal, such as hdfs/host.
         type: str
         aliases:
-          - kerberos.principal
+          - kerberos_principal
       realm:
         description:
           - Kerberos realm.
         type: str
         aliases:
-          - kerberos.realm
+          - kerberos_realm
       kdc:
         description:
           - Kerberos key distribution centers as host or host:port, with commas between them.
           - The port is 88 when it is not given.
         type: str
         aliases:
-          - kerberos.kdc
+          - kerberos_kdc
       name_node_principal:
         description:
           - Kerberos principal of the name nodes.
           - With an @ in it, it ends in the realm.
         type: str
         aliases:
-          - kerberos.namenode.principal
+          - kerberos_namenode_principal
       data_transfer_protection:
         description:
           - How data is protected on its way.
           - One of V(authentication), V(integrity), V(privacy), in any case.
         type: str
         aliases:
-          - kerberos.data.transfer.protection
+          - kerberos_data_transfer_protection
       pvc:
         description:
           - Claim that holds the data, for type mock.
@@ -198,15 +198,11 @@ options:
           - Permissions of directories whose permissions the store does not know, as octal text.
           - 0755 when it is not given.
         type: raw
-        aliases:
-          - dir_mode
       file_mode:
         description:
           - Permissions of files whose permissions the store does not know, as octal text.
           - 0644 when it is not given.
         type: raw
-        aliases:
-          - file_mode
       umask:
         description:
           - Permissions that no entry has, as octal text.
@@ -242,8 +238,6 @@ options:
       - Together with the name it has at most 59 characters.
       - It cannot be changed.
     type: str
-    aliases:
-      - username
   independent_mount_process:
     description:
       - Whether the agent runs as a process of the node's driver and not in a pod of its own.
@@ -451,8 +445,8 @@ options:
       url:
         description:
           - Address of the store, by its type.
-          - It is s3://<bucket>/<path>, bos://<bucket>/<path>, hdfs://<host:port>/<path> with further hosts after commas, sftp://<host:port>/<path>, local://<path>,
-            glusterfs://<host>:<volume>, cfs://<server>/<path>, afs://<address> or mock://<path>.
+          - It is s3://<bucket>/<path>, bos://<bucket>/<path>, hdfs://<host:port>/<path> with further hosts after commas, sftp://<host:port>/<path>,
+            local://<path>, glusterfs://<host>:<volume>, cfs://<server>/<path>, afs://<address> or mock://<path>.
           - Nothing outside of its path can be reached.
         type: str
       properties:
@@ -552,40 +546,40 @@ options:
               - Kerberos key table in base64, for type hdfs.
             type: str
             aliases:
-              - kerberos.keytab.data
+              - kerberos_keytab_data
           principal:
             description:
               - Kerberos principal, such as hdfs/host.
             type: str
             aliases:
-              - kerberos.principal
+              - kerberos_principal
           realm:
             description:
               - Kerberos realm.
             type: str
             aliases:
-              - kerberos.realm
+              - kerberos_realm
           kdc:
             description:
               - Kerberos key distribution centers as host or host:port, with commas between them.
               - The port is 88 when it is not given.
             type: str
             aliases:
-              - kerberos.kdc
+              - kerberos_kdc
           name_node_principal:
             description:
               - Kerberos principal of the name nodes.
               - With an @ in it, it ends in the realm.
             type: str
             aliases:
-              - kerberos.namenode.principal
+              - kerberos_namenode_principal
           data_transfer_protection:
             description:
               - How data is protected on its way.
               - One of V(authentication), V(integrity), V(privacy), in any case.
             type: str
             aliases:
-              - kerberos.data.transfer.protection
+              - kerberos_data_transfer_protection
           pvc:
             description:
               - Claim that holds the data, for type mock.
@@ -611,15 +605,11 @@ options:
               - Permissions of directories whose permissions the store does not know, as octal text.
               - 0755 when it is not given.
             type: raw
-            aliases:
-              - dir_mode
           file_mode:
             description:
               - Permissions of files whose permissions the store does not know, as octal text.
               - 0644 when it is not given.
             type: raw
-            aliases:
-              - file_mode
           umask:
             description:
               - Permissions that no entry has, as octal text.
@@ -655,8 +645,6 @@ options:
           - Together with the name it has at most 59 characters.
           - It cannot be changed.
         type: str
-        aliases:
-          - username
       independent_mount_process:
         description:
           - Whether the agent runs as a process of the node's driver and not in a pod of its own.

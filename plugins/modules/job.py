@@ -12,8 +12,8 @@ version_added: 0.1.0
 description:
   - Runs jobs, single ones and distributed ones of every framework, in the queues of the scheduler.
   - A job that is there with the same declaration is left alone, whatever has become of it.
-  - Of a job that runs, priority, labels and the number of elastic members can be changed. Everything else is another job, which O(recreate) makes in its
-    place; so it is with a job that has ended.
+  - Of a job that runs, priority, labels and the number of elastic members can be changed. Everything else is another job, which O(recreate) makes
+    in its place; so it is with a job that has ended.
   - With O(wait), waits until the job has succeeded, and fails as soon as it cannot any more, with what its pods said.
 author:
   - The paddleflow.core authors (@paddleflow)
@@ -33,8 +33,8 @@ options:
   annotations:
     description:
       - Annotations of the job and its pods, as with O(labels).
-      - C(paddleflow/job-kind-group-version) asks for another kind of object, such as V(PyTorchJob.kubeflow.org/v1); C(paddleflow/job-ttl-seconds) is short
-        for O(ttl_seconds) of jobs that ended.
+      - C(paddleflow/job-kind-group-version) asks for another kind of object, such as V(PyTorchJob.kubeflow.org/v1); C(paddleflow/job-ttl-seconds)
+        is short for O(ttl_seconds) of jobs that ended.
     type: dict
   state:
     description:
@@ -291,8 +291,8 @@ options:
     suboptions:
       role:
         description:
-          - V(pserver) and V(master) with V(worker) for PaddlePaddle, PyTorch and TensorFlow, V(master) and V(worker) for MPI and Ray, V(driver) and V(executor)
-            for Spark.
+          - V(pserver) and V(master) with V(worker) for PaddlePaddle, PyTorch and TensorFlow, V(master) and V(worker) for MPI and Ray, V(driver)
+            and V(executor) for Spark.
           - One of V(pserver), V(master), V(worker), V(driver), V(executor), in any case.
         type: str
       replicas:
@@ -313,8 +313,8 @@ options:
       annotations:
         description:
           - Annotations of the job and its pods, as with O(labels).
-          - C(paddleflow/job-kind-group-version) asks for another kind of object, such as V(PyTorchJob.kubeflow.org/v1); C(paddleflow/job-ttl-seconds) is
-            short for O(ttl_seconds) of jobs that ended.
+          - C(paddleflow/job-kind-group-version) asks for another kind of object, such as V(PyTorchJob.kubeflow.org/v1); C(paddleflow/job-ttl-seconds)
+            is short for O(ttl_seconds) of jobs that ended.
         type: dict
       scheduling_policy:
         description:
@@ -505,8 +505,8 @@ options:
       annotations:
         description:
           - Annotations of the job and its pods, as with O(labels).
-          - C(paddleflow/job-kind-group-version) asks for another kind of object, such as V(PyTorchJob.kubeflow.org/v1); C(paddleflow/job-ttl-seconds) is
-            short for O(ttl_seconds) of jobs that ended.
+          - C(paddleflow/job-kind-group-version) asks for another kind of object, such as V(PyTorchJob.kubeflow.org/v1); C(paddleflow/job-ttl-seconds)
+            is short for O(ttl_seconds) of jobs that ended.
         type: dict
       state:
         description:
@@ -763,8 +763,8 @@ options:
         suboptions:
           role:
             description:
-              - V(pserver) and V(master) with V(worker) for PaddlePaddle, PyTorch and TensorFlow, V(master) and V(worker) for MPI and Ray, V(driver) and
-                V(executor) for Spark.
+              - V(pserver) and V(master) with V(worker) for PaddlePaddle, PyTorch and TensorFlow, V(master) and V(worker) for MPI and Ray, V(driver)
+                and V(executor) for Spark.
               - One of V(pserver), V(master), V(worker), V(driver), V(executor), in any case.
             type: str
           replicas:

@@ -146,8 +146,7 @@ objects:
           type: list
           elements: str
         log:
-          description: The end of what it wrote
-          when O(logs) asks for it: null
+          description: The end of what it wrote, when O(logs) asks for it
           type: str
 """
 

@@ -98,8 +98,8 @@ options:
     elements: str
   ordering:
     description:
-      - V(Fair) lets any job that fits run, V(StrictFIFO) keeps everybody waiting behind the first, V(BestEffortFIFO) lets others pass a first one that
-        does not fit.
+      - V(Fair) lets any job that fits run, V(StrictFIFO) keeps everybody waiting behind the first, V(BestEffortFIFO) lets others pass a first
+        one that does not fit.
       - When nothing is given it is V(Fair).
       - One of V(Fair), V(StrictFIFO), V(BestEffortFIFO), in any case.
     type: str
@@ -211,8 +211,8 @@ options:
         elements: str
       ordering:
         description:
-          - V(Fair) lets any job that fits run, V(StrictFIFO) keeps everybody waiting behind the first, V(BestEffortFIFO) lets others pass a first one that
-            does not fit.
+          - V(Fair) lets any job that fits run, V(StrictFIFO) keeps everybody waiting behind the first, V(BestEffortFIFO) lets others pass a first
+            one that does not fit.
           - When nothing is given it is V(Fair).
           - One of V(Fair), V(StrictFIFO), V(BestEffortFIFO), in any case.
         type: str

@@ -106,8 +106,7 @@ objects:
           description: What has to be free at once for it to begin
           type: dict
         reason:
-          description: What keeps it
-          as the scheduler says: null
+          description: What keeps it, as the scheduler says
           type: str
 """
 

@@ -17,8 +17,8 @@ _UPPER = re.compile(r"(?<=[a-z0-9])[A-Z]+(?=[A-Z][a-z]|\b)|(?<=[a-z0-9])[A-Z]|(?
 
 
 def option(field: str) -> str:
-    """The option of a field: maxRunningJobs is max_running_jobs, podIPs is pod_ips, attr-cache is attr_cache."""
-    return _UPPER.sub(lambda found: f"_{found[0]}", field).lower().replace("-", "_")
+    """The option of a field: maxRunningJobs is max_running_jobs, podIPs is pod_ips, attr-cache is attr_cache, a.b is a_b."""
+    return _UPPER.sub(lambda found: f"_{found[0]}", field).lower().replace("-", "_").replace(".", "_")
 
 
 def flag(field: str) -> str:

@@ -35,14 +35,18 @@ def states(noun: Noun) -> list[str]:
     return [*STATES, *noun.get("states", {})]
 
 
+# What the connection's options have taken already.
+_TAKEN = ("username",)
+# Names that look as if they held a secret: Ansible wants to be told that they do not.
+_SUSPICIOUS = ("key", "secret", "token", "pass")
+
+
 def argument(field: Field) -> Spec:
     """Bounds, patterns and required fields are checked by the model, which says more about them."""
     # Ansible makes text of anything; what has to be text already is left as it was written, to be looked at.
     spec: Spec = {"type": "raw" if field.get("quoted") else _TYPES[field["type"]]}
     if field.get("secret"):
         spec["no_log"] = True
-    if "aliases" in field:
-        spec["aliases"] = [option(alias) for alias in field["aliases"]]
     item = field.get("items")
     if field["type"] == "list":
         spec["elements"] = _TYPES[item["type"]] if item else "raw"
@@ -54,7 +58,21 @@ def argument(field: Field) -> Spec:
 
 
 def fields(table: Mapping[str, Field]) -> Spec:
-    return {option(name): argument(field) for name, field in table.items()}
+    return {option(name): _named(option(name), field) for name, field in table.items()}
+
+
+def aliases(name: str, field: Field) -> list[str]:
+    """Other names of an option."""
+    return [alias for alias in map(option, field.get("aliases", ())) if alias not in (name, *_TAKEN)]
+
+
+def _named(name: str, field: Field) -> Spec:
+    spec = argument(field)
+    if aliases(name, field):
+        spec["aliases"] = aliases(name, field)
+    if any(part in name for part in _SUSPICIOUS):
+        spec.setdefault("no_log", False)
+    return spec
 
 
 def declared(table: Mapping[str, Field], options: Mapping[str, Any]) -> dict[str, Any]:

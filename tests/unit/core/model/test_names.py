@@ -20,6 +20,7 @@ from paddleflow_core.model import names
         ("imagePullSecrets", "image_pull_secrets"),
         ("max", "max"),
         ("attr-cache", "attr_cache"),
+        ("kerberos.data.protection", "kerberos_data_protection"),
         ("juiceFSMountOptions", "juice_fs_mount_options"),
     ],
 )

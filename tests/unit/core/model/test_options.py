@@ -14,7 +14,11 @@ from tests.support import documents
 if TYPE_CHECKING:
     from paddleflow_core.model.table import Field
 
-INNER: dict[str, Field] = {"podIPs": {"type": "string"}, "secretKey": {"type": "string", "secret": True}}
+INNER: dict[str, Field] = {
+    "podIPs": {"type": "string"},
+    "secretKey": {"type": "string", "secret": True},
+    "keyOfAMap": {"type": "string"},
+}
 FIELDS: dict[str, Field] = {
     "maxJobs": {"type": "int"},
     "mode": {"type": "string", "quoted": True},
@@ -24,7 +28,11 @@ FIELDS: dict[str, Field] = {
     "inner": {"type": "object", "fields": INNER},
     "rows": {"type": "list", "items": {"type": "object", "fields": INNER}},
 }
-SUBOPTIONS = {"pod_ips": {"type": "str"}, "secret_key": {"type": "str", "no_log": True}}
+SUBOPTIONS = {
+    "pod_ips": {"type": "str"},
+    "secret_key": {"type": "str", "no_log": True},
+    "key_of_a_map": {"type": "str", "no_log": False},
+}
 
 
 def test_a_field_is_an_option_of_a_type_that_ansible_knows() -> None:
@@ -72,3 +80,8 @@ def test_what_somebody_else_wrote_is_shown_as_it_is() -> None:
         "rows": "no list",
         "max_jobs": 1,
     }
+
+
+def test_an_alias_is_left_out_where_it_would_be_the_option_itself_or_one_of_the_connection() -> None:
+    assert options.aliases("dir_mode", {"type": "string", "aliases": ["dir-mode", "mode"]}) == ["mode"]
+    assert options.aliases("owner", {"type": "string", "aliases": ["username"]}) == []
