@@ -21,7 +21,7 @@ options:
   _input:
     description:
       - The results of the probe's tasks, C(node) for the machine that will run the cluster and C(control) for the
-        control node; either may be left out.
+        control node; either may be left out. C(registry) holds under C(results) what the registry of the images answered.
     type: dict
     required: true
   settings:
@@ -65,7 +65,8 @@ def preflight_findings(results: Mapping[str, t.Any], settings: Mapping[str, t.An
         needs = Settings.from_data(settings or {})
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
-    found = evaluate(facts_of(results.get("node")), facts_of(results.get("control")), needs)
+    answers = (results.get("registry") or {}).get("results") or ()
+    found = evaluate(facts_of(results.get("node")), facts_of(results.get("control")), needs, answers)
     return as_data(found, f"preflight of {needs.host}")
 
 
