@@ -47,7 +47,16 @@ def _cgroups() -> frozenset[str]:
 
 
 def _folders() -> frozenset[str]:
-    parents = ("/var/lib", "/var/lib/cni/results", "/var/lib/kubelet", "/run", "/var/log", "/var/log/containers", "/etc", "/opt")
+    parents = (
+        "/var/lib",
+        "/var/lib/cni/results",
+        "/var/lib/kubelet",
+        "/run",
+        "/var/log",
+        "/var/log/containers",
+        "/etc",
+        "/opt",
+    )
     return frozenset(str(path) for parent in map(Path, parents) if parent.is_dir() for path in parent.iterdir())
 
 

@@ -265,7 +265,7 @@ def look(plan: dict[str, Any]) -> dict[str, Any]:
         "may_lower_oom": may_lower_oom(read("/proc/self/status")),
         "cgroup_v1": not os.path.exists(CGROUP_ROOT / "cgroup.controllers"),
         "record": json.loads(record) if record else {},
-        "marker": json.loads(marker) if marker else {},
+        "marker": content(marker),
         "foreign": [] if record else [path for path in plan["foreign"] if os.path.exists(path)],
         "version": found.group(0) if found else "",
         "sha256": {path: checksum(path) for path in plan["files"]},
@@ -275,6 +275,15 @@ def look(plan: dict[str, Any]) -> dict[str, Any]:
         "runit_service": run(["sv", "status", plan["service"]])[1].startswith("run:"),
         "systemd_service": run(["systemctl", "is-active", plan["unit"]])[0] == 0,
     }
+
+
+def content(marker: str) -> dict[str, Any]:
+    """Of a damaged marker nothing is known; it is written anew."""
+    try:
+        found = json.loads(marker)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def checksum(path: str) -> str:

@@ -42,7 +42,9 @@ def test_a_registry_is_a_host_that_no_reader_takes_for_a_folder(value: str) -> N
 def test_what_no_image_can_be_named_by_is_refused(value: str) -> None:
     (finding,) = registry_findings(value, [{"status": -1, "msg": "nobody"}])
     assert finding.severity == "error"
-    assert finding.message.startswith(f"The variable images_registry is {value!r}, but it has to be host[:port]/prefix: ")
+    assert finding.message.startswith(
+        f"The variable images_registry is {value!r}, but it has to be host[:port]/prefix: "
+    )
 
 
 @pytest.mark.parametrize("status", [200, 401, 404, 503])

@@ -58,13 +58,17 @@ else:
     [
         (
             "untrusted",
-            "The registry of images_registry (r.example/p) could not be asked for r.example/p/pause:1: buildah failed: x509:"
-            " unknown authority. Correct images_registry, or give credentials in images_registry_auth_file",
+            (
+                "The registry of images_registry (r.example/p) could not be asked for r.example/p/pause:1: buildah failed:"
+                " x509: unknown authority. Correct images_registry, or give credentials in images_registry_auth_file"
+            ),
         ),
         (
             "trusted",
-            "The image r.example/p/pause:1 could not be pushed to images_registry (r.example/p): buildah failed: denied."
-            " Whoever pushes there needs credentials in images_registry_auth_file.",
+            (
+                "The image r.example/p/pause:1 could not be pushed to images_registry (r.example/p): buildah failed: denied."
+                " Whoever pushes there needs credentials in images_registry_auth_file."
+            ),
         ),
     ],
 )
