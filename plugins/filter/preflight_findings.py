@@ -68,7 +68,10 @@ def preflight_findings(results: Mapping[str, t.Any], settings: Mapping[str, t.An
         raise AnsibleFilterError(str(error)) from error
     answers = (results.get("registry") or {}).get("results") or ()
     found = evaluate(facts_of(results.get("node")), facts_of(results.get("control")), needs, answers)
-    known = (Finding(**{name: text for name, text in each.items() if name != "message"}) for each in results.get("known") or ())
+    known = (
+        Finding(**{name: text for name, text in each.items() if name != "message"})
+        for each in results.get("known") or ()
+    )
     return as_data([*known, *found], f"preflight of {needs.host}")
 
 

@@ -102,6 +102,8 @@ def go_environment(cache: Path, proxy: str) -> dict[str, str]:
         GOENV="off",
         GOFLAGS="-mod=readonly -trimpath -buildvcs=false",
         HOME=env.get("HOME", "/nonexistent"),
+        # Go counts its own use (telemetry) below the user's configuration, and has no variable that turns this off.
+        XDG_CONFIG_HOME=str(cache / "go" / "config"),
     )
     if proxy:
         env["GOPROXY"] = proxy

@@ -50,9 +50,7 @@ def test_reset_is_no_way_to_install(play: t.Callable[..., Run]) -> None:
     assert "cluster_state is present, but this playbook knows stopped and absent" in done.text
 
 
-@pytest.mark.parametrize(
-    ("provider", "state"), [("auto", "absent"), ("embedded", "stopped"), ("existing", "absent")]
-)
+@pytest.mark.parametrize(("provider", "state"), [("auto", "absent"), ("embedded", "stopped"), ("existing", "absent")])
 def test_reset_says_that_there_is_nothing_to_take_away(play: t.Callable[..., Run], provider: str, state: str) -> None:
     done = play("reset", cluster_provider=provider, cluster_state=state)
     assert done.rc == 0, done.text

@@ -71,7 +71,7 @@ def choose(
     if damage:
         refused = (
             f"it cannot be told which cluster an earlier run made here, because the file is damaged ({damage}): set"
-            " cluster_provider to the provider that it had, embedded or k3s, as in make down ARGS=\"-e cluster_provider=embedded\"."
+            ' cluster_provider to the provider that it had, embedded or k3s, as in make down ARGS="-e cluster_provider=embedded".'
         )
         return Choice("existing", "The provider is not known.", refused)
     if made:
