@@ -52,6 +52,11 @@ verify: $(PLAY) ## Prove that what quickstart installed works, in a table
 	@$(BUILD)/play-venv/bin/python -m tools.collection --install $(INSTALLED)
 	$(installed_play) paddleflow.core.verify $(ARGS)
 
+.PHONY: stop
+stop: $(PLAY) ## Stop what quickstart made and keep its data; make quickstart starts it again
+	@$(BUILD)/play-venv/bin/python -m tools.collection --install $(INSTALLED)
+	$(installed_play) paddleflow.core.reset -e cluster_state=stopped $(ARGS)
+
 .PHONY: down
 down: $(PLAY) ## Stop and remove what quickstart made; the caches of what was compiled stay
 	@$(BUILD)/play-venv/bin/python -m tools.collection --install $(INSTALLED)
