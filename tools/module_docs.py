@@ -20,7 +20,9 @@ def documentation(module: str, noun: Noun, texts: Mapping[str, str], head: Mappi
     several = {
         "description": [
             f"Several {module} objects at once; each entry has the options of this module.",
-            "The O(state), the O(labels) and the O(annotations) beside it are the defaults of every entry"
+            "The O(state) beside it is the default of every entry."
+            if noun.get("foreign")
+            else "The O(state), the O(labels) and the O(annotations) beside it are the defaults of every entry"
             + (", and so is the O(namespace)." if noun["scope"] == "Namespaced" else "."),
             "Mutually exclusive with O(name) and the options of a single one.",
         ],
@@ -47,10 +49,11 @@ def _shared(module: str, noun: Noun) -> dict[str, Any]:
             "description": "Its namespace; that of the connection when it is not given.",
             "type": "str",
         }
+    if not noun.get("foreign"):
+        found["labels"] = {"description": "Further labels of the object.", "type": "dict"}
+        found["annotations"] = {"description": "Further annotations of the object.", "type": "dict"}
     return {
         **found,
-        "labels": {"description": "Further labels of the object.", "type": "dict"},
-        "annotations": {"description": "Further annotations of the object.", "type": "dict"},
         "state": {
             "description": "What it shall be; V(present) when nothing is given.",
             "type": "str",
@@ -85,14 +88,14 @@ def _written(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def returned(module: str) -> dict[str, Any]:
+def returned(kind: str) -> dict[str, Any]:
     return {
         "objects": {
             "description": "What became of each object, in the order of the declaration.",
             "returned": "always",
             "type": "list",
             "elements": "dict",
-            "sample": [{"kind": module.title(), "namespace": "", "name": "one", "changed": True, "action": "created"}],
+            "sample": [{"kind": kind, "namespace": "", "name": "one", "changed": True, "action": "created"}],
             "contains": {
                 "kind": {"description": "Its kind.", "type": "str"},
                 "namespace": {"description": "Its namespace; empty for kinds that are in none.", "type": "str"},

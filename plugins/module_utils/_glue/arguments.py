@@ -51,7 +51,7 @@ def of(noun: Noun) -> Spec:
     one: Spec = {
         "name": {"type": "str"},
         **place,
-        **SHARED,
+        **({} if noun.get("foreign") else SHARED),
         "state": {"type": "str", "choices": list(options.STATES)},
         **options.fields(noun["spec"]),
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from ansible.module_utils.basic import AnsibleModule
 
 from .._core.kube.declare import Run, Wanted, declare
-from .._core.kube.errors import KubeError
+from .._core.kube.errors import KindNotServedError, KubeError
 from .._core.model import check, options
 from .._core.model.names import option, slug
 from . import arguments, connect, results
@@ -23,13 +23,19 @@ if TYPE_CHECKING:
     from .._core.model.table import Noun
 
 
-class NounFile(Protocol):
-    """What a file of the model offers."""
+class Readable(Protocol):
+    """What a file of the model offers to who reads a declaration."""
 
+    __name__: str
     NOUN: Noun
-    READY: tuple[str, str]
 
     def problems(self, name: str, spec: Mapping[str, Any], /) -> Iterable[Problem]: ...
+
+
+class NounFile(Readable, Protocol):
+    """What it offers to who carries one out."""
+
+    READY: tuple[str, str]
 
     def build(self, name: str, namespace: str, spec: Mapping[str, Any], /) -> list[dict[str, Any]]: ...
 
@@ -53,6 +59,9 @@ def run(noun: NounFile) -> NoReturn:
     try:
         client = connect.client(module)
         how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
+        problems = beside(how, noun, declarations)
+        if problems:
+            module.fail_json(msg="\n".join(problems), problems=problems)
         outcomes = declare(how, wanted(noun, declarations, client.namespace, module.params["recreate"]))
         if module.params["wait"] and not module.check_mode and not any(one.error for one in outcomes):
             outcomes = ready(how, noun, outcomes)
@@ -87,7 +96,7 @@ def ready(how: Run, noun: NounFile, outcomes: Sequence[Outcome]) -> list[Outcome
     return again
 
 
-def read(noun: NounFile, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
+def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
     """What is declared, and everything that is wrong with it, in the words of the options."""
     items = given.get("objects")
     if items is None:
@@ -108,7 +117,7 @@ def read(noun: NounFile, given: Mapping[str, Any]) -> tuple[list[Declared], list
 
 
 def _one(
-    noun: NounFile, item: Mapping[str, Any], shared: Mapping[str, Any], where: str
+    noun: Readable, item: Mapping[str, Any], shared: Mapping[str, Any], where: str
 ) -> tuple[list[Declared], list[str]]:
     name = item.get("name") or ""
     state = item.get("state") or shared.get("state") or "present"
@@ -120,9 +129,30 @@ def _one(
     # Of a kind without namespaces, an option of that name is a field like any other.
     placed = noun.NOUN["scope"] == "Namespaced"
     namespace = (item.get("namespace") or shared.get("namespace") or "") if placed else ""
-    prefix = ": ".join(part for part in (where, f"{noun.NOUN['kind'].lower()} {name}" if name else "") if part)
-    said = [f"{prefix}: {one.text(option)}" if prefix else one.text(option) for one in problems]
-    return [Declared(name, namespace, state, spec, metadata, where)], said
+    declared = Declared(name, namespace, state, spec, metadata, where)
+    return [declared], said(noun, declared, problems)
+
+
+def said(noun: Readable, one: Declared, problems: Iterable[Problem]) -> list[str]:
+    """Problems in the words of the options, with the declaration that they are of."""
+    named = f"{noun.__name__.rpartition('.')[2]} {one.name}" if one.name else ""
+    prefix = ": ".join(part for part in (one.where, named) if part)
+    return [f"{prefix}: {problem.text(option)}" if prefix else problem.text(option) for problem in problems]
+
+
+def beside(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
+    """What is wrong with declarations as only other objects of the cluster can tell. A noun that has such rules names the
+    kind of those objects, BESIDE; where the cluster does not serve it there are none."""
+    if not (hasattr(noun, "BESIDE") and hasattr(noun, "beside")):
+        return []
+    present = [one for one in declarations if one.state != "absent"]
+    if not present:
+        return []
+    try:
+        others = how.client.list(how.client.kind(*noun.BESIDE), deadline=how.deadline).items
+    except KindNotServedError:
+        return []
+    return [text for one in present for text in said(noun, one, noun.beside(one.name, one.spec, others))]
 
 
 def _twice(found: Sequence[Declared]) -> list[str]:
@@ -144,7 +174,8 @@ def wanted(noun: NounFile, declarations: Iterable[Declared], namespace: str, rec
             # What else belongs to it is owned by it, and goes with it.
             metadata = {"name": slug(one.name), **({"namespace": place} if place else {})}
             identity = {"apiVersion": noun.NOUN["api"], "kind": noun.NOUN["kind"], "metadata": metadata}
-            found.append(Wanted(identity, "absent", where=one.where))
+            going = noun.gone(one.name) if hasattr(noun, "gone") else [identity]
+            found += [Wanted(other, "absent", where=one.where) for other in going]
             continue
         needs = noun.needs(place, one.spec) if hasattr(noun, "needs") else []
         found += [Wanted(other, "ensured", where=one.where) for other in needs]
