@@ -42,9 +42,14 @@ options:
       - The file system that is granted, as V(namespace/name).
       - The namespace that it is in needs no grant.
     type: str
+  people:
+    description:
+      - Users by the names that M(paddleflow.core.user) gives them, who may put objects into the queue themselves.
+    type: list
+    elements: str
   users:
     description:
-      - Users as the API server knows them, who may put objects into the queue themselves.
+      - Users as the API server knows them, likewise.
       - A service account is the user V(system:serviceaccount:namespace:name).
     type: list
     elements: str
@@ -93,9 +98,14 @@ options:
           - The file system that is granted, as V(namespace/name).
           - The namespace that it is in needs no grant.
         type: str
+      people:
+        description:
+          - Users by the names that M(paddleflow.core.user) gives them, who may put objects into the queue themselves.
+        type: list
+        elements: str
       users:
         description:
-          - Users as the API server knows them, who may put objects into the queue themselves.
+          - Users as the API server knows them, likewise.
           - A service account is the user V(system:serviceaccount:namespace:name).
         type: list
         elements: str

@@ -133,7 +133,10 @@ def test_a_thousand_grants_are_one_task(world: Granted) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"name": "g", "queue": "q"}, "grant g: namespaces is missing, but must be given where no users and no groups"),
+        (
+            {"name": "g", "queue": "q"},
+            "grant g: namespaces is missing, but must be given where no people, users and groups",
+        ),
         ({"name": "g", "users": ["a"]}, "grant g: queue is missing"),
         (
             {"name": "g", "queue": "root", "users": ["a"]},

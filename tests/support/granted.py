@@ -54,6 +54,18 @@ def until(what: str, true: Callable[[], bool], seconds: float = 30) -> None:
         time.sleep(0.05)
 
 
+def may_use(api: ControlPlane, user: str, queue: str) -> bool:
+    """What the API server's own authorizer says, for kinds that are served and for others."""
+    asked = {"group": "scheduling.volcano.sh", "resource": "queues", "name": queue, "verb": "use"}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": asked},
+    }
+    answer = json.loads(api.kubectl("create", "--filename=-", "--output=json", stdin=json.dumps(review)))
+    return bool(answer["status"]["allowed"])
+
+
 def role(name: str, rules: Sequence[Object], *subjects: Object) -> list[Object]:
     """A role of the whole cluster and who has it."""
     metadata = {"name": name}
@@ -109,25 +121,7 @@ class Granted:
     def settle(self) -> None:
         """Until all that was written so far is what the API server goes by: what is written last is seen last."""
         self.grant("canary", queue="canary", users=["canary"])
-        review = {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SubjectAccessReview",
-            "spec": {
-                "user": "canary",
-                "resourceAttributes": {
-                    "group": "scheduling.volcano.sh",
-                    "resource": "queues",
-                    "name": "canary",
-                    "verb": "use",
-                },
-            },
-        }
-
-        def allowed() -> bool:
-            answer = json.loads(self.api.kubectl("create", "--filename=-", "--output=json", stdin=json.dumps(review)))
-            return bool(answer["status"]["allowed"])
-
-        until("the canary's grant", allowed)
+        until("the canary's grant", lambda: may_use(self.api, "canary", "canary"))
         self.apply_policies_seen()
 
     def apply_policies_seen(self) -> None:
@@ -174,7 +168,9 @@ def install(api: ControlPlane, session: Session, action: str = "enforce") -> Gra
     for version, (kind, plural) in STAND_INS.items():
         if f"{plural}.{version.split('/')[0]}.yaml" not in crds:
             world.apply(stand_in(version, kind, plural))
-    api.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+    # kubectl gives up on a definition that has no conditions yet.
+    wait = ("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+    until("all kinds are served", lambda: api.try_kubectl(*wait).returncode == 0, 60)
     for namespace in ("room", "bound"):
         world.namespace(namespace)
     world.apply(*role("makers", RULES, subject("Group", MAKERS)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import own
+from . import own, user
 from .check import Problem
 from .names import LABEL, slug
 
@@ -31,11 +31,10 @@ BOUND = "boundnamespaces"
 # Read before a queue is granted.
 BESIDE = ("scheduling.volcano.sh/v1beta1", "Queue")
 
-_API = "rbac.authorization.k8s.io"
 _WHO: Field = {"type": "string", "min": 1, "max": 253}
 
 NOUN: Noun = {
-    "api": f"{_API}/v1",
+    "api": f"{user.RBAC}/v1",
     "kind": "ClusterRoleBinding",
     "plural": "clusterrolebindings",
     "scope": "Cluster",
@@ -43,6 +42,7 @@ NOUN: Noun = {
     "spec": {
         "queue": {"type": "string", "pattern": f"^{LABEL}$", "max": 63},
         "fileSystem": {"type": "string", "pattern": f"^{LABEL}/[a-zA-Z0-9_-]{{1,63}}$", "max": 127},
+        "people": {"type": "list", "items": user.NAME, "max": 1000},
         "users": {"type": "list", "items": _WHO, "max": 1000},
         "groups": {"type": "list", "items": _WHO, "max": 1000},
         "namespaces": {
@@ -64,12 +64,13 @@ def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("queue",), "missing", "the queue, or fileSystem the file system, that is granted")
     if spec.get("queue") == "root":
         yield Problem(("queue",), "'root'", "a queue without children", "Jobs run in the queues below it.")
-    for field in ("users", "groups"):
+    for field in ("people", "users", "groups"):
         if "fileSystem" in spec and spec.get(field):
             remedy = "A file system is granted to the namespaces that mount it."
             yield Problem((field,), "given", "left out beside fileSystem", remedy)
-    if not any(spec.get(field) for field in ("users", "groups", "namespaces")):
-        yield Problem(("namespaces",), "missing", "given where no users and no groups are", "A grant is for somebody.")
+    if not any(spec.get(field) for field in ("people", "users", "groups", "namespaces")):
+        allowed = "given where no people, users and groups are"
+        yield Problem(("namespaces",), "missing", allowed, "A grant is for somebody.")
 
 
 def beside(_name: str, spec: Mapping[str, Any], queues: Iterable[Mapping[str, Any]]) -> Iterator[Problem]:
@@ -91,6 +92,8 @@ def build(name: str, _namespace: str, spec: Mapping[str, Any]) -> list[dict[str,
     for made in (role, binding):
         metadata = made["metadata"]
         metadata["labels"] = dict(own.MANAGED)
+        for person in spec.get("people", ()):
+            metadata["labels"] |= user.label(person)
         if metadata["name"] != PREFIX + name:
             metadata["annotations"] = {own.NAME: name}
         if "queue" in spec:
@@ -104,10 +107,10 @@ def build(name: str, _namespace: str, spec: Mapping[str, Any]) -> list[dict[str,
     else:
         rules = [_rule("paddleflow.org", "filesystems", [resource(spec["fileSystem"])])]
     role["rules"] = rules
-    binding["roleRef"] = {"apiGroup": _API, "kind": "ClusterRole", "name": role["metadata"]["name"]}
+    binding["roleRef"] = {"apiGroup": user.RBAC, "kind": "ClusterRole", "name": role["metadata"]["name"]}
     binding["subjects"] = [
-        *({"apiGroup": _API, "kind": "User", "name": user} for user in sorted(set(spec.get("users", ())))),
-        *({"apiGroup": _API, "kind": "Group", "name": group} for group in sorted(set(spec.get("groups", ())))),
+        *({"apiGroup": user.RBAC, "kind": "User", "name": name} for name in sorted(set(spec.get("users", ())))),
+        *({"apiGroup": user.RBAC, "kind": "Group", "name": group} for group in sorted(set(spec.get("groups", ())))),
         *({"kind": "ServiceAccount", "namespace": namespace, "name": "default"} for namespace in namespaces),
     ]
     return [role, binding]
@@ -125,7 +128,7 @@ def declared(binding: Mapping[str, Any]) -> dict[str, Any]:
     """The declaration that a live binding says. A service account other than `default` stands among the users."""
     metadata = binding.get("metadata", {})
     users, groups, namespaces = [], [], []
-    for subject in binding.get("subjects", ()):
+    for subject in binding.get("subjects") or ():
         if subject["kind"] == "Group":
             groups.append(subject["name"])
         elif subject["kind"] == "User":
@@ -134,9 +137,11 @@ def declared(binding: Mapping[str, Any]) -> dict[str, Any]:
             namespaces.append(subject["namespace"])
         else:
             users.append(f"{ACCOUNT}{subject['namespace']}:{subject['name']}")
+    people = [key.removeprefix(user.LABEL) for key in metadata.get("labels", {}) if key.startswith(user.LABEL)]
     found = {
         "queue": metadata.get("labels", {}).get(QUEUE),
         "fileSystem": metadata.get("annotations", {}).get(FILE_SYSTEM),
+        "people": people,
         "users": users,
         "groups": groups,
         "namespaces": namespaces,

@@ -74,7 +74,7 @@ def required(*fields: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @given(
-    required("queue", "users", "groups", "namespaces")
+    required("queue", "people", "users", "groups", "namespaces")
     | required("fileSystem", "namespaces")
     | required("queue", "users")
 )
@@ -104,7 +104,10 @@ def test_the_account_of_a_robot_is_a_user() -> None:
         ),
         ({"queue": "root", "users": ["a"]}, "queue is 'root', but must be a queue without children."),
         ({"fileSystem": "n/f", "groups": ["a"], "namespaces": ["n"]}, "groups is given, but must be left out beside"),
-        ({"queue": "q", "users": []}, "namespaces is missing, but must be given where no users and no groups are."),
+        (
+            {"queue": "q", "users": []},
+            "namespaces is missing, but must be given where no people, users and groups are.",
+        ),
         ({"queue": "q", "users": [""]}, "users[0] is '', but must be text from 1 to 253 characters."),
     ],
 )
