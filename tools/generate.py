@@ -53,12 +53,16 @@ def modules() -> dict[str, str]:
     heads = yaml.safe_load((ROOT / "docs/model/modules.yaml").read_text(encoding="utf-8"))
     found = {}
     for name, head in heads.items():
-        file = importlib.import_module(f"paddleflow_core.model.{name}")
+        info = name.endswith("_info")
+        noun = importlib.import_module(f"paddleflow_core.model.{name.removesuffix('_info')}").NOUN
         path = f"plugins/modules/{name}.py"
         source = (ROOT / path).read_text(encoding="utf-8")
-        document = module_docs.documentation(name, file.NOUN, texts(name), head)
+        if info:
+            document, answer = module_docs.info_documentation(name, noun, head), module_docs.info_returned(name, head)
+        else:
+            document, answer = module_docs.documentation(name, noun, texts(name), head), module_docs.returned(noun)
         source = module_docs.put(source, "DOCUMENTATION", dump(document))
-        found[path] = module_docs.put(source, "RETURN", dump(module_docs.returned(file.NOUN["kind"])))
+        found[path] = module_docs.put(source, "RETURN", dump(answer))
     return found
 
 

@@ -27,7 +27,8 @@ options:
     description: Further annotations of the object.
     type: dict
   state:
-    description: What it shall be; V(present) when nothing is given.
+    description:
+      - What it shall be; V(present) when nothing is given.
     type: str
     choices:
       - present
@@ -83,7 +84,8 @@ options:
         description: Further annotations of the object.
         type: dict
       state:
-        description: What it shall be; V(present) when nothing is given.
+        description:
+          - What it shall be; V(present) when nothing is given.
         type: str
         choices:
           - present

@@ -20,7 +20,8 @@ options:
     description: Name of the node group.
     type: str
   state:
-    description: What it shall be; V(present) when nothing is given.
+    description:
+      - What it shall be; V(present) when nothing is given.
     type: str
     choices:
       - present
@@ -53,7 +54,8 @@ options:
         description: Name of the node group.
         type: str
       state:
-        description: What it shall be; V(present) when nothing is given.
+        description:
+          - What it shall be; V(present) when nothing is given.
         type: str
         choices:
           - present

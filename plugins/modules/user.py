@@ -26,7 +26,8 @@ options:
     description: Further annotations of the object.
     type: dict
   state:
-    description: What it shall be; V(present) when nothing is given.
+    description:
+      - What it shall be; V(present) when nothing is given.
     type: str
     choices:
       - present
@@ -55,7 +56,8 @@ options:
         description: Further annotations of the object.
         type: dict
       state:
-        description: What it shall be; V(present) when nothing is given.
+        description:
+          - What it shall be; V(present) when nothing is given.
         type: str
         choices:
           - present

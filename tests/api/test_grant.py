@@ -41,7 +41,7 @@ def test_a_grant_lets_people_and_controllers_in_and_its_end_keeps_them_out(world
     item = pod_group("one", "room", "g-life")
     assert "not granted" in world.refusal("eve", item)
     options: dict[str, Any] = {"name": "g-life", "queue": "g-life", "users": ["eve"], "namespaces": ["room"]}
-    answer = declare(world, wait=True, **options)
+    answer = declare(world, **options)
     assert [(one["kind"], one["action"]) for one in answer["objects"]] == [
         ("ClusterRole", "created"),
         ("ClusterRoleBinding", "created"),

@@ -151,7 +151,7 @@ def test_the_api_server_takes_taints_as_one_value(client: Client, make: Callable
     [
         ({"name": "n"}, "nodes is missing, but must be given where no selector is"),
         ({"name": "N", "nodes": []}, "name is 'N', but must be text like"),
-        ({"name": "n", "selector": {OURS: "n"}}, f"selector.{OURS} is given, but must be another label."),
+        ({"name": "n", "selector": {OURS: "n"}}, f"selector is by {OURS}, but must be by other labels."),
     ],
 )
 def test_bad_input_is_refused_before_the_server_is_asked(options: dict[str, Any], said: str) -> None:

@@ -30,7 +30,7 @@ def declare(api: ControlPlane, module: str, check: bool = False, **options: Any)
 def test_a_grant_follows_its_user(collecting: ControlPlane) -> None:
     """Whichever is declared first, and whatever identities the user has meanwhile."""
     declare(collecting, "grant", name="alice", queue="research", people=["Alice"])
-    first = declare(collecting, "user", name="Alice", identities=["oidc:alice"], wait=True)
+    first = declare(collecting, "user", name="Alice", identities=["oidc:alice"])
     assert [(one["kind"], one["action"]) for one in first["objects"]] == [
         ("ClusterRole", "created"),
         ("ClusterRoleBinding", "created"),

@@ -36,13 +36,25 @@ WRITE: Spec = {
     "force_conflicts": {"type": "bool", "default": False},
     "recreate": {"type": "bool", "default": False},
     "return_content": {"type": "bool", "default": False},
-}
-WAIT: Spec = {
-    "wait": {"type": "bool", "default": False},
     "wait_timeout": {"type": "int", "default": 120},
 }
+# Of what has a state that can be waited for.
+WAIT: Spec = {"wait": {"type": "bool", "default": False}}
 # What every object has beside its noun's own fields; given once for a list, they are the defaults of its items.
 SHARED: Spec = {"labels": {"type": "dict"}, "annotations": {"type": "dict"}}
+
+
+def info(noun: Noun) -> Spec:
+    """The whole specification of a noun's info module."""
+    place: Spec = {"namespace": {"type": "str"}, "all_namespaces": {"type": "bool", "default": False}}
+    return {
+        "name": {"type": "str"},
+        **(place if noun["scope"] == "Namespaced" else {}),
+        "label_selectors": {"type": "list", "elements": "str"},
+        "field_selectors": {"type": "list", "elements": "str"},
+        "timeout": {"type": "int", "default": 60},
+        **AUTH,
+    }
 
 
 def of(noun: Noun) -> Spec:
@@ -52,7 +64,8 @@ def of(noun: Noun) -> Spec:
         "name": {"type": "str"},
         **place,
         **({} if noun.get("foreign") else SHARED),
-        "state": {"type": "str", "choices": list(options.STATES)},
+        "state": {"type": "str", "choices": options.states(noun)},
         **options.fields(noun["spec"]),
     }
-    return {**one, "objects": {"type": "list", "elements": "dict", "options": one}, **AUTH, **WRITE, **WAIT}
+    wait = WAIT if "ready" in noun else {}
+    return {**one, "objects": {"type": "list", "elements": "dict", "options": one}, **AUTH, **WRITE, **wait}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.kube import config
 from .._core.kube.client import Client
 from .._core.kube.transport import Transport
+from .._core.plan.compare import MANAGER
 from .arguments import AUTH
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-def client(module: AnsibleModule, discover: bool = False) -> Client:
+def client(module: AnsibleModule, discover: bool = False, manager: str = MANAGER) -> Client:
     """
     :param discover: for kinds beyond those that the client knows of itself
     :raises ConfigError: when nothing names a cluster, or what names it is wrong
@@ -30,10 +31,10 @@ def client(module: AnsibleModule, discover: bool = False) -> Client:
         module.no_log_values.update(_secrets(options["kubeconfig"].get("users", [])))
     transport = Transport(config.resolve(options, os.environ), agent="paddleflow.core")
     if not discover:
-        return Client(transport)
+        return Client(transport, manager=manager)
     from .._core.kube.discovery import Discovery, cache_folder
 
-    return Client(transport, Discovery(transport, cache_folder(os.environ)))
+    return Client(transport, Discovery(transport, cache_folder(os.environ)), manager)
 
 
 def deadline(module: AnsibleModule) -> float:

@@ -11,13 +11,15 @@ from ansible.module_utils.basic import AnsibleModule
 
 from .._core.kube.declare import Run, Wanted, declare
 from .._core.kube.errors import KindNotServedError, KubeError
-from .._core.model import check, options
-from .._core.model.names import option, slug
+from .._core.model import check, options, own
+from .._core.model.names import option
+from .._core.plan.compare import MANAGER
 from . import arguments, connect, results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from .._core.kube.conditions import Check
     from .._core.kube.declare import Outcome
     from .._core.model.check import Problem
     from .._core.model.table import Noun
@@ -27,15 +29,15 @@ class Readable(Protocol):
     """What a file of the model offers to who reads a declaration."""
 
     __name__: str
-    NOUN: Noun
+
+    @property
+    def NOUN(self) -> Noun: ...  # noqa: N802 (a constant of the file)
 
     def problems(self, name: str, spec: Mapping[str, Any], /) -> Iterable[Problem]: ...
 
 
 class NounFile(Readable, Protocol):
     """What it offers to who carries one out."""
-
-    READY: tuple[str, str]
 
     def build(self, name: str, namespace: str, spec: Mapping[str, Any], /) -> list[dict[str, Any]]: ...
 
@@ -51,38 +53,68 @@ class Declared(NamedTuple):
     where: str
 
 
-def run(noun: NounFile) -> NoReturn:
-    module = AnsibleModule(argument_spec=arguments.of(noun.NOUN), supports_check_mode=True)
+class Planned(NamedTuple):
+    """One object of a declaration. state is what the noun's own object shall be, and empty for others that it needs."""
+
+    wanted: Wanted
+    state: str
+
+
+def run(
+    noun: NounFile,
+    carry: Callable[[AnsibleModule, Run, Sequence[Planned]], list[Outcome]] | None = None,
+    beside: Mapping[str, Any] | None = None,
+) -> NoReturn:
+    """
+    :param carry: carries the plan out, where more than writing has to be done; else it is only written
+    :param beside: further options of the module, that carry reads
+    """
+    spec = {**arguments.of(noun.NOUN), **(beside or {})}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     declarations, problems = read(noun, module.params)
     if problems:
         module.fail_json(msg="\n".join(problems), problems=problems)
     try:
-        client = connect.client(module)
+        client = connect.client(module, manager=noun.NOUN.get("manager", MANAGER))
         how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
-        problems = beside(how, noun, declarations)
+        problems = looked(how, noun, declarations)
         if problems:
             module.fail_json(msg="\n".join(problems), problems=problems)
-        outcomes = declare(how, wanted(noun, declarations, client.namespace, module.params["recreate"]))
-        if module.params["wait"] and not module.check_mode and not any(one.error for one in outcomes):
-            outcomes = ready(how, noun, outcomes)
+        planned = plan(noun, declarations, client.namespace, module.params["recreate"])
+        outcomes = carry(module, how, planned) if carry else declare(how, [one.wanted for one in planned])
+        if module.params.get("wait") and not module.check_mode and not any(one.error for one in outcomes):
+            outcomes = ready(how, noun.NOUN, planned, outcomes)
     except KubeError as error:
         module.fail_json(msg=str(error))
     leave(module, outcomes)
 
 
-def ready(how: Run, noun: NounFile, outcomes: Sequence[Outcome]) -> list[Outcome]:
+def ready(how: Run, noun: Noun, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes again, once every object of the noun is as its readers need it, with what it then says of itself."""
     from .._core.kube import conditions
+
+    checks = {}
+    for position, (one, outcome) in enumerate(zip(planned, outcomes, strict=True)):
+        mark = noun["ready"].get(one.state)
+        if mark is not None and outcome.after is not None:
+            checks[position] = (
+                conditions.condition(mark["condition"])
+                if "condition" in mark
+                else conditions.one_of(mark["path"], mark["values"], mark.get("failed", ()))
+            )
+    return waited(how, checks, outcomes)
+
+
+def waited(how: Run, checks: Mapping[int, Check], outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes again, once the checks of those at some positions hold."""
     from .._core.kube.wait import Target, WaitError, wait
 
-    kind = how.client.kind(noun.NOUN["api"], noun.NOUN["kind"])
-    ready_when = conditions.value(*noun.READY)
-    targets = {
-        position: Target(kind, one.after["metadata"]["name"], one.after["metadata"].get("namespace", ""), ready_when)
-        for position, one in enumerate(outcomes)
-        if one.after is not None and one.after["kind"] == kind.kind
-    }
+    targets = {}
     again = list(outcomes)
+    for position, holds in checks.items():
+        live = outcomes[position].after or {}
+        kind = how.client.kind(live["apiVersion"], live["kind"])
+        targets[position] = Target(kind, live["metadata"]["name"], live["metadata"].get("namespace", ""), holds)
     try:
         found = wait(how.client, list(targets.values()), deadline=how.deadline)
     except WaitError as error:
@@ -121,11 +153,18 @@ def _one(
 ) -> tuple[list[Declared], list[str]]:
     name = item.get("name") or ""
     state = item.get("state") or shared.get("state") or "present"
-    spec, wrong = check.read(noun.NOUN["spec"], options.declared(noun.NOUN["spec"], item))
+    given = options.declared(noun.NOUN["spec"], item)
+    metadata = {
+        part: {**(shared.get(part) or {}), **(item.get(part) or {})}
+        for part in arguments.SHARED
+        if part not in noun.NOUN["spec"]  # a field of its own, with rules of its own
+    }
+    spec, wrong = check.read(noun.NOUN["spec"], given)
     _name, problems = check.read({"name": {**noun.NOUN["name"], "required": True}}, {"name": name or None})
-    if state != "absent":  # for which the name is enough
+    if state in noun.NOUN.get("states", {}) and not given and not any(metadata.values()):
+        state = f"only {state}"  # of what is there, whatever else was declared of it
+    elif state != "absent":  # for which the name is enough
         problems += wrong or ([] if problems else noun.problems(name, spec))
-    metadata = {part: {**(shared.get(part) or {}), **(item.get(part) or {})} for part in arguments.SHARED}
     # Of a kind without namespaces, an option of that name is a field like any other.
     placed = noun.NOUN["scope"] == "Namespaced"
     namespace = (item.get("namespace") or shared.get("namespace") or "") if placed else ""
@@ -140,7 +179,7 @@ def said(noun: Readable, one: Declared, problems: Iterable[Problem]) -> list[str
     return [f"{prefix}: {problem.text(option)}" if prefix else problem.text(option) for problem in problems]
 
 
-def beside(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
+def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
     """What is wrong with declarations as only other objects of the cluster can tell. A noun that has such rules names the
     kind of those objects, BESIDE; where the cluster does not serve it there are none."""
     if not (hasattr(noun, "BESIDE") and hasattr(noun, "beside")):
@@ -166,25 +205,32 @@ def _twice(found: Sequence[Declared]) -> list[str]:
     return problems
 
 
-def wanted(noun: NounFile, declarations: Iterable[Declared], namespace: str, recreate: bool) -> list[Wanted]:
+def plan(noun: NounFile, declarations: Iterable[Declared], namespace: str, recreate: bool) -> list[Planned]:
     found = []
     for one in declarations:
         place = one.namespace or (namespace if noun.NOUN["scope"] == "Namespaced" else "")
-        if one.state == "absent":
-            # What else belongs to it is owned by it, and goes with it.
-            metadata = {"name": slug(one.name), **({"namespace": place} if place else {})}
-            identity = {"apiVersion": noun.NOUN["api"], "kind": noun.NOUN["kind"], "metadata": metadata}
-            going = noun.gone(one.name) if hasattr(noun, "gone") else [identity]
-            found += [Wanted(other, "absent", where=one.where) for other in going]
+        part, only = "manager" in noun.NOUN, one.state.startswith("only ")
+        if one.state == "absent" or only:
+            wanted = Wanted(_identity(noun, one.name, place), "found" if only else "absent", part=part, where=one.where)
+            found.append(Planned(wanted, one.state.removeprefix("only ")))
+            others = noun.belongings(one.name, place) if hasattr(noun, "belongings") and not only else []
+            found += [Planned(Wanted(other, "absent", where=one.where), "") for other in others]
             continue
         needs = noun.needs(place, one.spec) if hasattr(noun, "needs") else []
-        found += [Wanted(other, "ensured", where=one.where) for other in needs]
+        found += [Planned(Wanted(other, "ensured", where=one.where), "") for other in needs]
         for built in noun.build(one.name, place, one.spec):
-            for part, values in one.metadata.items():
+            for key, values in one.metadata.items():
                 if values:
-                    built["metadata"][part] = {**values, **built["metadata"].get(part, {})}
-            found.append(Wanted(built, "present", built["kind"] == noun.NOUN["kind"], recreate, one.where))
+                    built["metadata"][key] = {**values, **built["metadata"].get(key, {})}
+            main = built["kind"] == noun.NOUN["kind"]
+            wanted = Wanted(built, "present", exact=main, recreate=recreate, part=part, where=one.where)
+            found.append(Planned(wanted, one.state if main else ""))
     return found
+
+
+def _identity(noun: NounFile, name: str, namespace: str) -> dict[str, Any]:
+    metadata = {"name": own.object_name(noun.NOUN, name), **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": noun.NOUN["api"], "kind": noun.NOUN["kind"], "metadata": metadata}
 
 
 def leave(module: AnsibleModule, outcomes: Sequence[Outcome]) -> NoReturn:

@@ -23,7 +23,7 @@ def entry(outcome: Outcome, content: bool) -> dict[str, Any]:
         "namespace": metadata.get("namespace", ""),
         "name": metadata.get("name", ""),
         "changed": outcome.changed,
-        "action": outcome.action,
+        "action": outcome.steered[0] if outcome.steered and outcome.action == "unchanged" else outcome.action,
     }
     if outcome.error is not None:
         result["error"] = str(outcome.error)
@@ -41,9 +41,12 @@ def diffs(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
     for outcome in outcomes:
         if outcome.changed:
             header = view.title(outcome.after or outcome.before or outcome.wanted.object)
+            old, new = view.pair(outcome.before, outcome.after)
+            if outcome.steered:
+                _verb, old["state"], new["state"] = outcome.steered
             before, after = (
                 yaml.safe_dump(one, sort_keys=True, default_flow_style=False, allow_unicode=True) if one else ""
-                for one in view.pair(outcome.before, outcome.after)
+                for one in (old, new)
             )
             found.append({"before_header": header, "after_header": header, "before": before, "after": after})
     return found

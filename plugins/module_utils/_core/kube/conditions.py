@@ -10,7 +10,7 @@ import re
 import typing as t
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 Object = dict[str, t.Any]
 # None is asked about an object that is not there.
@@ -92,6 +92,32 @@ def value(path: str, wanted: t.Any) -> Check:
         return Verdict(
             "waiting", f"its {path} is {'not set' if there is _MISSING else repr(there)}, and not {wanted!r}"
         )
+
+    return check
+
+
+def one_of(path: str, ready: Collection[str], failed: Collection[str] = ()) -> Check:
+    """What stands at a path is one of the words, and failed for good when it is one of the others.
+
+    :raises PathError: when the path cannot be read
+    """
+    right = [value(path, word) for word in ready]
+
+    def ended(found: Object) -> str:
+        there = at(found, path)
+        return f"its {path} is {there!r}" if there in failed and not _outdated(found, {}) else ""
+
+    def check(found: Object | None) -> Verdict:
+        verdicts = [one(found) for one in right]
+        return next((one for one in verdicts if one.state == "ready"), verdicts[0])
+
+    return unless(ended, check)
+
+
+def either(one: Check, other: Check) -> Check:
+    def check(found: Object | None) -> Verdict:
+        first = one(found)
+        return other(found) if first.state == "waiting" and found is not None else first
 
     return check
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 QUEUE = "paddleflow.org/queue"
 FILE_SYSTEM = "paddleflow.org/file-system"
-# The names of roles are shared with everybody else's; absent must never take one that no grant is.
-PREFIX = "paddleflow-grant-"
 ACCOUNT = "system:serviceaccount:"
 # Of namespaces that are bound to a queue. Nothing is served under that name: it is asked for, by policies.py.
 BOUND = "boundnamespaces"
@@ -38,6 +36,8 @@ NOUN: Noun = {
     "kind": "ClusterRoleBinding",
     "plural": "clusterrolebindings",
     "scope": "Cluster",
+    # The names of roles are shared with everybody else's.
+    "prefix": "paddleflow-grant-",
     "name": {"type": "string", "min": 1, "max": 253},
     "spec": {
         "queue": {"type": "string", "pattern": f"^{LABEL}$", "max": 63},
@@ -52,9 +52,6 @@ NOUN: Noun = {
         },
     },
 }
-
-# It is there or not.
-READY = ("kind", "ClusterRoleBinding")
 
 
 def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
@@ -88,18 +85,16 @@ def beside(_name: str, spec: Mapping[str, Any], queues: Iterable[Mapping[str, An
 
 def build(name: str, _namespace: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     namespaces = sorted(set(spec.get("namespaces", ())))
-    role, binding = gone(name)
+    role, binding = _identity("ClusterRole", name), _identity(NOUN["kind"], name)
     for made in (role, binding):
         metadata = made["metadata"]
-        metadata["labels"] = dict(own.MANAGED)
+        metadata |= {"labels": dict(own.MANAGED), "annotations": {own.NAME: name}}
         for person in spec.get("people", ()):
             metadata["labels"] |= user.label(person)
-        if metadata["name"] != PREFIX + name:
-            metadata["annotations"] = {own.NAME: name}
         if "queue" in spec:
             metadata["labels"][QUEUE] = spec["queue"]
         else:
-            metadata.setdefault("annotations", {})[FILE_SYSTEM] = spec["fileSystem"]
+            metadata["annotations"][FILE_SYSTEM] = spec["fileSystem"]
     if "queue" in spec:
         rules = [_rule("scheduling.volcano.sh", "queues", [spec["queue"]])]
         if namespaces:
@@ -116,12 +111,9 @@ def build(name: str, _namespace: str, spec: Mapping[str, Any]) -> list[dict[str,
     return [role, binding]
 
 
-def gone(name: str) -> list[dict[str, Any]]:
-    """All that a grant is, by name."""
-    return [
-        {"apiVersion": NOUN["api"], "kind": kind, "metadata": {"name": PREFIX + slug(name)}}
-        for kind in ("ClusterRole", NOUN["kind"])
-    ]
+def belongings(name: str, _namespace: str) -> list[dict[str, Any]]:
+    """The role goes with its binding."""
+    return [_identity("ClusterRole", name)]
 
 
 def declared(binding: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,13 +141,6 @@ def declared(binding: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def name_of(binding: Mapping[str, Any]) -> str:
-    """The name that people gave it."""
-    metadata = binding.get("metadata", {})
-    given: str = metadata.get("annotations", {}).get(own.NAME) or metadata.get("name", "").removeprefix(PREFIX)
-    return given
-
-
 def resource(file_system: str) -> str:
     """A file system as roles name it: by the names of its objects, which neither can hold a slash."""
     namespace, _slash, name = file_system.partition("/")
@@ -164,3 +149,7 @@ def resource(file_system: str) -> str:
 
 def _rule(group: str, kind: str, names: list[str]) -> dict[str, Any]:
     return {"apiGroups": [group], "resources": [kind], "resourceNames": names, "verbs": ["use"]}
+
+
+def _identity(kind: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": NOUN["api"], "kind": kind, "metadata": {"name": own.object_name(NOUN, name)}}

@@ -35,16 +35,13 @@ NOUN: Noun = {
     },
 }
 
-# A node is labelled or not.
-READY = ("kind", "Node")
-
 
 def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     if "nodes" not in spec and not spec.get("selector"):
         yield Problem(("nodes",), "missing", "given where no selector is", "An empty list is a group without nodes.")
     for key in (KEY_OF_GROUP, VOLCANO):
         if key in spec.get("selector", {}):
-            yield Problem(("selector", key), "given", "another label", "It is what makes a node one of the group.")
+            yield Problem(("selector",), f"by {key}", "by other labels", "It is what makes a node one of the group.")
 
 
 def group_of(node: Mapping[str, Any]) -> str:

@@ -12,11 +12,11 @@ from .names import option
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .table import Field
+    from .table import Field, Noun
 
     Spec = dict[str, Any]
 
-STATES = ("present", "absent")
+STATES = ["present", "absent"]
 
 _TYPES = {
     "string": "str",
@@ -31,9 +31,14 @@ _TYPES = {
 }
 
 
+def states(noun: Noun) -> list[str]:
+    return [*STATES, *noun.get("states", {})]
+
+
 def argument(field: Field) -> Spec:
     """Bounds, patterns and required fields are checked by the model, which says more about them."""
-    spec: Spec = {"type": _TYPES[field["type"]]}
+    # Ansible makes text of anything; what has to be text already is left as it was written, to be looked at.
+    spec: Spec = {"type": "raw" if field.get("quoted") else _TYPES[field["type"]]}
     if field.get("secret"):
         spec["no_log"] = True
     if "aliases" in field:
@@ -60,6 +65,22 @@ def declared(table: Mapping[str, Field], options: Mapping[str, Any]) -> dict[str
         if value is not None:
             found[name] = _value(field, value)
     return found
+
+
+def shown(table: Mapping[str, Field], spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `declared`: fields of a declaration by the names of their options; what the model does not know stays."""
+    return {option(name) if name in table else name: _shown(table.get(name), value) for name, value in spec.items()}
+
+
+def _shown(field: Field | None, value: Any) -> Any:
+    if field is None:
+        return value
+    if "fields" in field and isinstance(value, dict):
+        return shown(field["fields"], value)
+    item = field.get("items")
+    if item and "fields" in item and isinstance(value, list):
+        return [_shown(item, entry) for entry in value]
+    return value
 
 
 def _value(field: Field, value: Any) -> Any:

@@ -65,8 +65,24 @@ class Scale(TypedDict):
     status: str
 
 
+class Ready(TypedDict, total=False):
+    """By which an object says that it is what its readers need: a condition that is true, or a value at a path."""
+
+    condition: str
+    path: str
+    values: list[str]
+    # Values at the path from which nothing comes any more.
+    failed: list[str]
+
+
 class Parts(TypedDict, total=False):
     """What only some nouns have."""
+
+    # What it can be declared to be beyond present and absent, and what was done then. Of an object that is there, such a
+    # state alone can be declared, without its fields.
+    states: dict[str, str]
+    # What is waited for, by state.
+    ready: dict[str, Ready]
 
     # The field manager of a noun that is one part of an object which another noun makes: it is applied and taken away
     # by this manager alone, and the object stays.
@@ -74,6 +90,8 @@ class Parts(TypedDict, total=False):
     # The reference's code of what is wrong with a field (the first part of its path), where it has one of its own.
     codes: dict[str, str]
     scale: Scale
+    # What the names of its objects begin with, where others have objects of the kind too and absent must take none of theirs.
+    prefix: str
     # Objects that others make, and labels and annotations of theirs are not this noun's to say.
     foreign: bool
     # Rules about the spec alone; self is the spec.

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from . import own
 from .check import Problem
-from .names import slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 # A label's key for each user.
 LABEL = "user.paddleflow.org/"
-# The names of roles are shared with everybody else's; absent must never take one that no user is.
-PREFIX = "paddleflow-user-"
 RBAC = "rbac.authorization.k8s.io"
 # That of a file system's owner, which is also that of a label's key.
 NAME: Field = {"type": "string", "pattern": "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", "min": 1, "max": 58}
@@ -34,6 +31,8 @@ NOUN: Noun = {
     "kind": "ClusterRoleBinding",
     "plural": "clusterrolebindings",
     "scope": "Cluster",
+    # The names of roles are shared with everybody else's.
+    "prefix": "paddleflow-user-",
     "name": NAME,
     "spec": {
         "identities": {
@@ -45,9 +44,6 @@ NOUN: Noun = {
     },
 }
 
-# It is there or not.
-READY = ("kind", "ClusterRoleBinding")
-
 
 def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     for number, identity in enumerate(spec["identities"]):
@@ -57,7 +53,7 @@ def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def build(name: str, _namespace: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    role, binding = gone(name)
+    role, binding = _identity("ClusterRole", name), _identity(NOUN["kind"], name)
     for made in (role, binding):
         made["metadata"] |= {"labels": dict(own.MANAGED), "annotations": {own.NAME: name}}
     role["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": label(name)}]}
@@ -73,14 +69,15 @@ def label(name: str) -> dict[str, str]:
     return {f"{LABEL}{name}": "true"}
 
 
-def gone(name: str) -> list[dict[str, Any]]:
-    """All that a user is, by name."""
-    return [
-        {"apiVersion": NOUN["api"], "kind": kind, "metadata": {"name": PREFIX + slug(name)}}
-        for kind in ("ClusterRole", NOUN["kind"])
-    ]
+def belongings(name: str, _namespace: str) -> list[dict[str, Any]]:
+    """The role goes with its binding."""
+    return [_identity("ClusterRole", name)]
 
 
 def declared(binding: Mapping[str, Any]) -> dict[str, Any]:
     """The declaration that a live binding says."""
     return {"identities": [subject["name"] for subject in binding.get("subjects") or ()]}
+
+
+def _identity(kind: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": NOUN["api"], "kind": kind, "metadata": {"name": own.object_name(NOUN, name)}}

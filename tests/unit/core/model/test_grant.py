@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from paddleflow_core.model import check, grant
+from paddleflow_core.model import check, grant, own
 
 from tests.support import documents
 
@@ -29,6 +29,7 @@ def test_a_queue_is_granted_to_people_and_namespaces() -> None:
     metadata = {
         "name": "paddleflow-grant-research",
         "labels": {"app.kubernetes.io/managed-by": "paddleflow", "paddleflow.org/queue": "q"},
+        "annotations": {"paddleflow.org/name": "research"},
     }
     assert role["metadata"] == binding["metadata"] == metadata
     assert [(rule["resources"], rule["resourceNames"], rule["verbs"]) for rule in role["rules"]] == [
@@ -57,16 +58,19 @@ def test_a_file_system_is_granted_by_its_objects_name() -> None:
         "paddleflow.org/name": "Data",
         "paddleflow.org/file-system": "data/Data_Sets",
     }
-    assert grant.name_of(binding) == "Data"
+    assert own.name_of(binding) == "Data"
 
 
 def test_names_of_grants_are_never_those_of_other_roles() -> None:
     for name in ("cluster-admin", "Cluster Admin", "x" * 253, "paddleflow-grant-x"):
-        identities = grant.gone(name)
+        (role,) = grant.belongings(name, "")
         built = grant.build(name, "", {"queue": "q", "users": ["a"]})
-        assert [one["metadata"]["name"] for one in identities] == [one["metadata"]["name"] for one in built]
-        assert all(one["metadata"]["name"].startswith("paddleflow-grant-") for one in identities)
-        assert grant.name_of(built[1]) == name
+        assert [(one["kind"], one["metadata"]["name"]) for one in built] == [
+            (kind, own.object_name(grant.NOUN, name)) for kind in ("ClusterRole", "ClusterRoleBinding")
+        ]
+        assert role["metadata"]["name"] == built[0]["metadata"]["name"]
+        assert role["metadata"]["name"].startswith("paddleflow-grant-")
+        assert own.name_of(built[1]) == name
 
 
 def required(*fields: str) -> st.SearchStrategy[dict[str, Any]]:

@@ -57,7 +57,7 @@ def test_what_only_volcano_was_told_counts() -> None:
     [
         ({}, "nodes is missing, but must be given where no selector is. An empty list is a group without nodes."),
         ({"selector": {}}, "nodes is missing"),
-        ({"selector": {OURS: "g"}}, f"selector.{OURS} is given, but must be another label."),
+        ({"selector": {OURS: "g"}}, f"selector is by {OURS}, but must be by other labels."),
         ({"nodes": ["N"]}, "nodes[0] is 'N', but must be text like"),
     ],
 )

@@ -6,7 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from paddleflow_core.model import options
+from hypothesis import given
+from paddleflow_core.model import job, options
+
+from tests.support import documents
 
 if TYPE_CHECKING:
     from paddleflow_core.model.table import Field
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 INNER: dict[str, Field] = {"podIPs": {"type": "string"}, "secretKey": {"type": "string", "secret": True}}
 FIELDS: dict[str, Field] = {
     "maxJobs": {"type": "int"},
+    "mode": {"type": "string", "quoted": True},
     "max": {"type": "resources", "aliases": ["maxResources"]},
     "words": {"type": "list", "items": {"type": "quantity"}},
     "anything": {"type": "list"},
@@ -26,6 +30,7 @@ SUBOPTIONS = {"pod_ips": {"type": "str"}, "secret_key": {"type": "str", "no_log"
 def test_a_field_is_an_option_of_a_type_that_ansible_knows() -> None:
     assert options.fields(FIELDS) == {
         "max_jobs": {"type": "int"},
+        "mode": {"type": "raw"},
         "max": {"type": "dict", "aliases": ["max_resources"]},
         "words": {"type": "list", "elements": "raw"},
         "anything": {"type": "list", "elements": "raw"},
@@ -45,3 +50,25 @@ def test_a_field_is_an_option_of_a_type_that_ansible_knows() -> None:
 )
 def test_what_was_given_is_declared_by_the_fields_own_names(given: dict[str, Any], declared: dict[str, Any]) -> None:
     assert options.declared(FIELDS, given) == declared
+
+
+def test_a_noun_may_have_states_of_its_own() -> None:
+    without: Any = {"kind": "Wall"}
+    with_some: Any = {"kind": "Door", "states": {"open": "opened"}}
+    assert options.states(without) == ["present", "absent"]
+    assert options.states(with_some) == ["present", "absent", "open"]
+
+
+@given(documents.objects(job.NOUN["spec"]))
+def test_options_and_fields_are_the_same_said_twice(spec: dict[str, Any]) -> None:
+    assert options.declared(job.NOUN["spec"], options.shown(job.NOUN["spec"], spec)) == spec
+
+
+def test_what_somebody_else_wrote_is_shown_as_it_is() -> None:
+    found = {"theirField": {"a": 1}, "inner": "no mapping", "rows": "no list", "maxJobs": 1}
+    assert options.shown(FIELDS, found) == {
+        "theirField": {"a": 1},
+        "inner": "no mapping",
+        "rows": "no list",
+        "max_jobs": 1,
+    }

@@ -33,13 +33,17 @@ def test_a_user_collects_what_is_granted_to_their_name() -> None:
 
 def test_names_of_users_are_those_of_owners_and_never_those_of_other_roles() -> None:
     owner = filesystem.NOUN["spec"]["owner"]
-    assert {key: user.NAME[key] for key in ("pattern", "min", "max")} == {  # type: ignore[literal-required]
-        key: owner[key]  # type: ignore[literal-required]
-        for key in ("pattern", "min", "max")
+    assert {key: user.NAME[key] for key in ("pattern", "min", "max")} == {
+        key: owner[key] for key in ("pattern", "min", "max")
     }
-    names = [one["metadata"]["name"] for name in ("cluster-admin", "Alice", "alice") for one in user.gone(name)]
+    names = [
+        one["metadata"]["name"]
+        for name in ("cluster-admin", "Alice", "alice")
+        for one in user.build(name, "", {"identities": []})
+    ]
     assert all(name.startswith("paddleflow-user-") for name in names)
     assert len(set(names)) == 3
+    assert [one["kind"] for one in user.belongings("alice", "")] == ["ClusterRole"]
 
 
 @given(documents.objects(SPEC))
