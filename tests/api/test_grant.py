@@ -155,6 +155,23 @@ def test_bad_input_is_refused_before_the_server_is_asked(options: dict[str, Any]
     assert said in answer["msg"]
 
 
+def test_a_site_may_only_warn(world: Granted) -> None:
+    item = pod_group("one", "room", "g-warned")
+    assert "not granted" in world.refusal("nora", item)
+    try:
+        world.enforce("warn")
+        granted.until("only a warning", lambda: world.refusal("nora", item) == "")
+        said = world.api.try_kubectl(
+            "create", "--dry-run=server", "--filename=-", "--as=nora", f"--as-group={granted.MAKERS}", stdin=json.dumps(item)
+        )  # fmt: skip
+        assert said.returncode == 0
+        assert "Warning: Validation failed for ValidatingAdmissionPolicy 'paddleflow-queues'" in said.stderr
+        assert "the queue 'g-warned' is not granted to the user nora." in said.stderr
+    finally:
+        world.enforce("enforce")
+    granted.until("a refusal again", lambda: "not granted" in world.refusal("nora", item))
+
+
 def test_a_queue_with_children_is_never_granted(world: Granted) -> None:
     for name, above in (("g-top", "root"), ("g-leaf", "g-top")):
         queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}

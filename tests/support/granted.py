@@ -118,6 +118,12 @@ class Granted:
     def grant(self, name: str, **spec: Any) -> None:
         self.apply(*grant.build(name, "", spec))
 
+    def enforce(self, action: str) -> None:
+        """As the role crds does."""
+        files = sorted((ROOT / "crds/policies").glob("*.yaml"))
+        objects = [item for path in files for item in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+        self.apply(*policies.configured(objects, action))
+
     def settle(self) -> None:
         """Until all that was written so far is what the API server goes by: what is written last is seen last."""
         self.grant("canary", queue="canary", users=["canary"])
@@ -159,7 +165,7 @@ def stand_in(api_version: str, kind: str, plural: str) -> Object:
     }
 
 
-def install(api: ControlPlane, session: Session, action: str = "enforce") -> Granted:
+def install(api: ControlPlane, session: Session) -> Granted:
     """Kinds, policies, people, and two namespaces: `bound` to the queue `team`, and `room` to none."""
     world = Granted(api, session)
     folders = [f"--filename={built('volcano') / 'crds'}", f"--filename={ROOT / 'crds'}"]
@@ -175,12 +181,7 @@ def install(api: ControlPlane, session: Session, action: str = "enforce") -> Gra
         world.namespace(namespace)
     world.apply(*role("makers", RULES, subject("Group", MAKERS)))
     world.grant("team", queue="team", users=["alice"], namespaces=["bound"])
-    objects = [
-        item
-        for path in sorted((ROOT / "crds/policies").glob("*.yaml"))
-        for item in yaml.safe_load_all(path.read_text(encoding="utf-8"))
-    ]
-    world.apply(*policies.configured(objects, action))
+    world.enforce("enforce")
     return world
 
 
