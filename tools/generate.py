@@ -42,10 +42,12 @@ def policies() -> dict[str, str]:
     from paddleflow_core.model import policies
 
     header = HEADER.format(sources="plugins/module_utils/_core/model/policies.py")
-    return {
-        f"crds/policies/{policy['metadata']['name']}.yaml": f"{header}{dump(policy)}---\n{dump(binding)}"
-        for policy, binding in policies.policies()
-    }
+    found = {}
+    for policy, binding in policies.policies():
+        name = policy["metadata"]["name"]
+        found[f"crds/policies/{name}.yaml"] = header + dump(policy)
+        found[f"crds/policies/{name}.binding.yaml"] = header + dump(binding)
+    return found
 
 
 def modules() -> dict[str, str]:

@@ -124,10 +124,12 @@ def engine_in(
     ]  # fmt: skip
     environment = {"PATH": os.environ["PATH"], "DEBUG_SOCKET_DIR": str(folder), "KUBE_POD_NAMESPACE": space}
     with garbage_collector(api, folder), _running(engine, folder / "engine.log", environment):
-        yield Engine(api, space)
-        for kind in _USED:
-            api.kubectl("delete", kind, "--all", f"--namespace={space}")
-        api.kubectl("delete", "queue.scheduling.volcano.sh/vision")
+        try:
+            yield Engine(api, space)
+        finally:
+            for kind in _USED:
+                api.kubectl("delete", kind, "--all", f"--namespace={space}")
+            api.kubectl("delete", "queue.scheduling.volcano.sh/vision")
 
 
 @contextlib.contextmanager

@@ -121,7 +121,7 @@ class Granted:
     def enforce(self, action: str) -> None:
         """As the role crds does."""
         files = sorted((ROOT / "crds/policies").glob("*.yaml"))
-        objects = [item for path in files for item in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+        objects = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in files]
         self.apply(*policies.configured(objects, action))
 
     def settle(self) -> None:
@@ -172,7 +172,7 @@ def install(api: ControlPlane, session: Session) -> Granted:
     api.kubectl("apply", "--server-side", "--force-conflicts", *folders)
     crds = {path.name for path in (ROOT / "crds").glob("*.yaml")}
     for version, (kind, plural) in STAND_INS.items():
-        if f"{plural}.{version.split('/')[0]}.yaml" not in crds:
+        if f"{plural}.{version.partition('/')[0]}.yaml" not in crds:
             world.apply(stand_in(version, kind, plural))
     # kubectl gives up on a definition that has no conditions yet.
     wait = ("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")

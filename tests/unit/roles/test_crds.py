@@ -24,6 +24,8 @@ PLAY = """\
     - ansible.builtin.include_role:
         name: paddleflow.core.crds
 """
+# Each binding stands before its policy, in the order of the files.
+OBJECTS = [item for pair in policies.policies() for item in reversed(pair)]
 DEFINITIONS, POLICIES = "definitions of paddleflow.org", "policies of grants"
 # Takes the place of kubernetes/tasks/apply.yml and keeps what it was given.
 APPLY = """\
@@ -76,7 +78,7 @@ def test_it_applies_every_policy_with_its_binding_and_enforces_it(collection: Pa
     shutil.copytree(tree.ROOT / "crds", collection / "roles/crds/files")
     done = play(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert applied(tmp_path, POLICIES) == [item for pair in policies.policies() for item in pair]
+    assert applied(tmp_path, POLICIES) == OBJECTS
 
 
 def test_a_sites_settings_reach_the_policies(collection: Path, tmp_path: Path) -> None:
@@ -89,8 +91,7 @@ def test_a_sites_settings_reach_the_policies(collection: Path, tmp_path: Path) -
     }
     done = play(tmp_path, "--extra-vars", json.dumps(site))
     assert done.returncode == 0, done.stdout + done.stderr
-    objects = [item for pair in policies.policies() for item in pair]
-    wanted = policies.configured(objects, "warn", ["system:serviceaccount:operators:training"], "vc", "mine")
+    wanted = policies.configured(OBJECTS, "warn", ["system:serviceaccount:operators:training"], "vc", "mine")
     assert applied(tmp_path, POLICIES) == wanted
 
 

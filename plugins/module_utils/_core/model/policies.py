@@ -261,11 +261,11 @@ def _policy(
             "failurePolicy": "Fail",
             "matchConstraints": constraints,
             "variables": [
-                {"name": variable, "expression": text}
+                {"name": variable, "expression": text.strip()}
                 for variable, text in written.items()
                 if variable in variables or f"variables.{variable}" in used
             ],
-            "validations": [dict(check) for check in checks],
+            "validations": [{key: text.strip() for key, text in check.items()} for check in checks],
         },
     }
     spec = {"policyName": name, "validationActions": ACTIONS["enforce"]}
