@@ -74,11 +74,14 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def control_plane() -> Iterator[ControlPlane]:
+def control_plane(*flags: str) -> Iterator[ControlPlane]:
+    """
+    :param flags: further ones of the API server
+    """
     folder = Path(tempfile.mkdtemp(prefix="paddleflow-api-"))
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        yield _start(folder, processes)
+        yield _start(folder, processes, flags)
     finally:
         for process in reversed(processes):
             process.terminate()
@@ -106,7 +109,7 @@ def controllers(api: ControlPlane, *names: str) -> Iterator[None]:
             process.wait(30)
 
 
-def _start(folder: Path, processes: list[subprocess.Popen[bytes]]) -> ControlPlane:
+def _start(folder: Path, processes: list[subprocess.Popen[bytes]], more: tuple[str, ...]) -> ControlPlane:
     (folder / "bin").mkdir()
     for name in ("etcd", "kube-apiserver", "kubectl", "kubeadm"):
         (folder / "bin" / name).symlink_to(built("kube") / "kube")
@@ -142,7 +145,7 @@ def _start(folder: Path, processes: list[subprocess.Popen[bytes]]) -> ControlPla
         f"--tls-private-key-file={pki}/apiserver.key", f"--service-cluster-ip-range={SERVICES}",
         "--endpoint-reconciler-type=none",  # a loopback address would be refused, and retried for ever
         "--service-account-issuer=https://test", f"--service-account-key-file={pki}/sa.pub",
-        f"--service-account-signing-key-file={pki}/sa.key",
+        f"--service-account-signing-key-file={pki}/sa.key", *more,
     )  # fmt: skip
     plane = ControlPlane(folder, port, 0.0)
     wait_until_ready(plane, processes)

@@ -16,30 +16,42 @@ from .._core.plan.compare import MANAGER
 from .arguments import AUTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ansible.module_utils.basic import AnsibleModule
 
 
 def client(module: AnsibleModule, discover: bool = False, manager: str = MANAGER) -> Client:
     """
+    :raises ConfigError: when nothing names a cluster, or what names it is wrong
+    """
+    module.no_log_values.update(secrets(module.params))
+    return to(module.params, os.environ, discover, manager)
+
+
+def to(params: Mapping[str, Any], environment: Mapping[str, str], discover: bool, manager: str = MANAGER) -> Client:
+    """
     :param discover: for kinds beyond those that the client knows of itself
     :raises ConfigError: when nothing names a cluster, or what names it is wrong
     """
-    options = {name: module.params[name] for name in AUTH if module.params.get(name) is not None}
-    if isinstance(options.get("kubeconfig"), dict):
-        module.no_log_values.update(_secrets(options["kubeconfig"].get("users", [])))
-    transport = Transport(config.resolve(options, os.environ), agent="paddleflow.core")
+    options = {name: params[name] for name in AUTH if params.get(name) is not None}
+    transport = Transport(config.resolve(options, environment), agent="paddleflow.core")
     if not discover:
         return Client(transport, manager=manager)
     from .._core.kube.discovery import Discovery, cache_folder
 
-    return Client(transport, Discovery(transport, cache_folder(os.environ)), manager)
+    return Client(transport, Discovery(transport, cache_folder(environment)), manager)
 
 
 def deadline(module: AnsibleModule) -> float:
     seconds: int = module.params["wait_timeout"]
     return time.monotonic() + seconds
+
+
+def secrets(params: Mapping[str, Any]) -> set[str]:
+    """What must not be printed of a kubeconfig that was given inline."""
+    kubeconfig = params.get("kubeconfig")
+    return set(_secrets(kubeconfig.get("users", []))) if isinstance(kubeconfig, dict) else set()
 
 
 def _secrets(part: Any) -> Iterator[str]:

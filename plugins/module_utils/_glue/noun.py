@@ -234,12 +234,7 @@ def _identity(noun: NounFile, name: str, namespace: str) -> dict[str, Any]:
 
 
 def leave(module: AnsibleModule, outcomes: Sequence[Outcome]) -> NoReturn:
-    answer: dict[str, Any] = {
-        "changed": any(one.changed for one in outcomes),
-        "objects": [results.entry(one, module.params["return_content"]) for one in outcomes],
-    }
-    if module._diff:
-        answer["diff"] = results.diffs(outcomes)
-    if any(one.error is not None for one in outcomes):
-        module.fail_json(msg=results.failure(outcomes), **answer)
+    answer = results.answer(outcomes, module.params["return_content"], module._diff)
+    if answer.pop("failed", False):
+        module.fail_json(**answer)
     module.exit_json(**answer)

@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     from .._core.kube.declare import Outcome
 
 
+def answer(outcomes: Sequence[Outcome], content: bool, diff: bool) -> dict[str, Any]:
+    """What a task returns."""
+    found: dict[str, Any] = {
+        "changed": any(one.changed for one in outcomes),
+        "objects": [entry(one, content) for one in outcomes],
+    }
+    if diff:
+        found["diff"] = diffs(outcomes)
+    if any(one.error is not None for one in outcomes):
+        found |= {"failed": True, "msg": failure(outcomes)}
+    return found
+
+
 def entry(outcome: Outcome, content: bool) -> dict[str, Any]:
     found = outcome.after or outcome.before or outcome.wanted.object
     metadata = found.get("metadata", {})

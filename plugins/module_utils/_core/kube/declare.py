@@ -176,7 +176,12 @@ def _side_by_side(
     from concurrent.futures import ThreadPoolExecutor  # one object alone, the usual case, does not pay for it
 
     with ThreadPoolExecutor(max_workers=run.writers) as pool:
-        return list(pool.map(work, positions))
+        try:
+            return list(pool.map(work, positions))
+        except BaseException:
+            # The task was ended (its timeout, a signal): what has not begun is not written any more.
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 def _present(run: Run, item: _Item, before: Object | None) -> Outcome:
