@@ -20,7 +20,9 @@ def documentation(module: str, noun: Noun, texts: Mapping[str, str], head: Mappi
     several = {
         "description": [
             f"Several {module} objects at once; each entry has the options of this module.",
-            "The O(state), the O(labels) and the O(annotations) beside it are the defaults of every entry"
+            "The O(state) beside it is the default of every entry."
+            if noun.get("foreign")
+            else "The O(state), the O(labels) and the O(annotations) beside it are the defaults of every entry"
             + (", and so is the O(namespace)." if noun["scope"] == "Namespaced" else "."),
             "Mutually exclusive with O(name) and the options of a single one.",
         ],
@@ -49,10 +51,11 @@ def _shared(module: str, noun: Noun, state: str) -> dict[str, Any]:
             "description": "Its namespace; that of the connection when it is not given.",
             "type": "str",
         }
+    if not noun.get("foreign"):
+        found["labels"] = {"description": "Further labels of the object.", "type": "dict"}
+        found["annotations"] = {"description": "Further annotations of the object.", "type": "dict"}
     return {
         **found,
-        "labels": {"description": "Further labels of the object.", "type": "dict"},
-        "annotations": {"description": "Further annotations of the object.", "type": "dict"},
         "state": {
             "description": ["What it shall be; V(present) when nothing is given.", *_sentences(state)],
             "type": "str",

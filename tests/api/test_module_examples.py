@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ def served(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Itera
         api.kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(folder))
     api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     api.kubectl("create", "namespace", "science")
+    for name in ("gpu-1", "gpu-2"):
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+        api.kubectl("create", "--filename=-", stdin=json.dumps(node))
     # What is taken away in the foreground waits for it.
     with garbage_collector(api, tmp_path_factory.mktemp("collector")):
         yield api

@@ -93,6 +93,22 @@ def control_plane(*flags: str) -> Iterator[ControlPlane]:
         shutil.rmtree(folder)
 
 
+@contextlib.contextmanager
+def controllers(api: ControlPlane, *names: str) -> Iterator[None]:
+    """Some of Kubernetes' own controllers."""
+    command = [str(built("kube") / "kube"), "kube-controller-manager", f"--kubeconfig={api.kubeconfig}"]
+    command += ["--secure-port=0", f"--controllers={','.join(names)}", "--leader-elect=false"]
+    with (
+        (api.folder / "controllers.log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log) as process,
+    ):
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
 def _start(folder: Path, processes: list[subprocess.Popen[bytes]], more: tuple[str, ...]) -> ControlPlane:
     (folder / "bin").mkdir()
     for name in ("etcd", "kube-apiserver", "kubectl", "kubeadm"):

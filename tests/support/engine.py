@@ -101,8 +101,10 @@ class Engine:
 
 
 @contextlib.contextmanager
-def engine_in(api: ControlPlane, space: str, folder: Path, *controllers: str) -> Iterator[Engine]:
-    """With a namespace for jobs, and a queue `vision`."""
+def engine_in(
+    api: ControlPlane, space: str, folder: Path, *controllers: str, kubeconfig: Path | None = None
+) -> Iterator[Engine]:
+    """With a namespace for jobs, and a queue `vision`. The controllers are the administrator, or whom `kubeconfig` names."""
     api.kubectl("apply", "--server-side", f"--filename={built('volcano') / 'crds'}")
     crds = ("jobs.batch", "commands.bus", "podgroups.scheduling", "queues.scheduling")
     api.kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}.volcano.sh" for name in crds))
@@ -115,7 +117,7 @@ def engine_in(api: ControlPlane, space: str, folder: Path, *controllers: str) ->
     bundle = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
     api.kubectl("apply", "--server-side", "--field-manager=paddleflow", "--filename=-", stdin=bundle)
     engine = [
-        str(built("volcano") / "volcano"), "vc-controller-manager", f"--kubeconfig={api.kubeconfig}",
+        str(built("volcano") / "volcano"), "vc-controller-manager", f"--kubeconfig={kubeconfig or api.kubeconfig}",
         f"--controllers={','.join(controllers)}",
         "--leader-elect=false", "--max-requeue-num=-1", f"--listen-address=127.0.0.1:{free_port()}",
         f"--healthz-address=127.0.0.1:{free_port()}", "--scheduler-name=volcano",

@@ -63,7 +63,7 @@ def of(noun: Noun) -> Spec:
     one: Spec = {
         "name": {"type": "str"},
         **place,
-        **SHARED,
+        **({} if noun.get("foreign") else SHARED),
         "state": {"type": "str", "choices": options.states(noun)},
         **options.fields(noun["spec"]),
     }

@@ -13,7 +13,6 @@ from ansible.module_utils.basic import AnsibleModule
 
 from .._core.kube.errors import KubeError
 from .._core.model import options, own
-from .._core.model.names import slug
 from . import arguments, connect
 
 if TYPE_CHECKING:
@@ -57,10 +56,10 @@ def _objects(noun: Noun, client: Client, params: Mapping[str, Any], deadline: fl
         namespace = params["namespace"] or client.namespace
     selectors = {key: ",".join(params[f"{key}_selectors"] or ()) for key in ("label", "field")}
     if params["name"] and not any(selectors.values()) and (namespace or noun["scope"] == "Cluster"):
-        one = client.find(kind, slug(params["name"]), namespace, deadline=deadline)
+        one = client.find(kind, own.object_name(noun, params["name"]), namespace, deadline=deadline)
         return [one] if one else []
     listed = client.list(kind, namespace, labels=selectors["label"], fields=selectors["field"], deadline=deadline).items
-    wanted = slug(params["name"]) if params["name"] else ""
+    wanted = own.object_name(noun, params["name"]) if params["name"] else ""
     return [one for one in listed if not wanted or one["metadata"]["name"] == wanted]
 
 

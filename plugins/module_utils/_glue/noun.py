@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from ansible.module_utils.basic import AnsibleModule
 
 from .._core.kube.declare import Run, Wanted, declare
-from .._core.kube.errors import KubeError
-from .._core.model import check, options
-from .._core.model.names import option, slug
+from .._core.kube.errors import KindNotServedError, KubeError
+from .._core.model import check, options, own
+from .._core.model.names import option
 from .._core.plan.compare import MANAGER
 from . import arguments, connect, results
 
@@ -25,13 +25,19 @@ if TYPE_CHECKING:
     from .._core.model.table import Noun
 
 
-class NounFile(Protocol):
-    """What a file of the model offers."""
+class Readable(Protocol):
+    """What a file of the model offers to who reads a declaration."""
+
+    __name__: str
 
     @property
     def NOUN(self) -> Noun: ...  # noqa: N802 (a constant of the file)
 
     def problems(self, name: str, spec: Mapping[str, Any], /) -> Iterable[Problem]: ...
+
+
+class NounFile(Readable, Protocol):
+    """What it offers to who carries one out."""
 
     def build(self, name: str, namespace: str, spec: Mapping[str, Any], /) -> list[dict[str, Any]]: ...
 
@@ -71,6 +77,9 @@ def run(
     try:
         client = connect.client(module, manager=noun.NOUN.get("manager", MANAGER))
         how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
+        problems = looked(how, noun, declarations)
+        if problems:
+            module.fail_json(msg="\n".join(problems), problems=problems)
         planned = plan(noun, declarations, client.namespace, module.params["recreate"])
         outcomes = carry(module, how, planned) if carry else declare(how, [one.wanted for one in planned])
         if module.params.get("wait") and not module.check_mode and not any(one.error for one in outcomes):
@@ -119,7 +128,7 @@ def waited(how: Run, checks: Mapping[int, Check], outcomes: Sequence[Outcome]) -
     return again
 
 
-def read(noun: NounFile, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
+def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
     """What is declared, and everything that is wrong with it, in the words of the options."""
     items = given.get("objects")
     if items is None:
@@ -140,7 +149,7 @@ def read(noun: NounFile, given: Mapping[str, Any]) -> tuple[list[Declared], list
 
 
 def _one(
-    noun: NounFile, item: Mapping[str, Any], shared: Mapping[str, Any], where: str
+    noun: Readable, item: Mapping[str, Any], shared: Mapping[str, Any], where: str
 ) -> tuple[list[Declared], list[str]]:
     name = item.get("name") or ""
     state = item.get("state") or shared.get("state") or "present"
@@ -159,9 +168,30 @@ def _one(
     # Of a kind without namespaces, an option of that name is a field like any other.
     placed = noun.NOUN["scope"] == "Namespaced"
     namespace = (item.get("namespace") or shared.get("namespace") or "") if placed else ""
-    prefix = ": ".join(part for part in (where, f"{noun.NOUN['kind'].lower()} {name}" if name else "") if part)
-    said = [f"{prefix}: {one.text(option)}" if prefix else one.text(option) for one in problems]
-    return [Declared(name, namespace, state, spec, metadata, where)], said
+    declared = Declared(name, namespace, state, spec, metadata, where)
+    return [declared], said(noun, declared, problems)
+
+
+def said(noun: Readable, one: Declared, problems: Iterable[Problem]) -> list[str]:
+    """Problems in the words of the options, with the declaration that they are of."""
+    named = f"{noun.__name__.rpartition('.')[2]} {one.name}" if one.name else ""
+    prefix = ": ".join(part for part in (one.where, named) if part)
+    return [f"{prefix}: {problem.text(option)}" if prefix else problem.text(option) for problem in problems]
+
+
+def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
+    """What is wrong with declarations as only other objects of the cluster can tell. A noun that has such rules names the
+    kind of those objects, BESIDE; where the cluster does not serve it there are none."""
+    if not (hasattr(noun, "BESIDE") and hasattr(noun, "beside")):
+        return []
+    present = [one for one in declarations if one.state != "absent"]
+    if not present:
+        return []
+    try:
+        others = how.client.list(how.client.kind(*noun.BESIDE), deadline=how.deadline).items
+    except KindNotServedError:
+        return []
+    return [text for one in present for text in said(noun, one, noun.beside(one.name, one.spec, others))]
 
 
 def _twice(found: Sequence[Declared]) -> list[str]:
@@ -192,14 +222,14 @@ def plan(noun: NounFile, declarations: Iterable[Declared], namespace: str, recre
             for key, values in one.metadata.items():
                 if values:
                     built["metadata"][key] = {**values, **built["metadata"].get(key, {})}
-            own = built["kind"] == noun.NOUN["kind"]
-            wanted = Wanted(built, "present", exact=own, recreate=recreate, part=part, where=one.where)
-            found.append(Planned(wanted, one.state if own else ""))
+            main = built["kind"] == noun.NOUN["kind"]
+            wanted = Wanted(built, "present", exact=main, recreate=recreate, part=part, where=one.where)
+            found.append(Planned(wanted, one.state if main else ""))
     return found
 
 
 def _identity(noun: NounFile, name: str, namespace: str) -> dict[str, Any]:
-    metadata = {"name": slug(name), **({"namespace": namespace} if namespace else {})}
+    metadata = {"name": own.object_name(noun.NOUN, name), **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": noun.NOUN["api"], "kind": noun.NOUN["kind"], "metadata": metadata}
 
 

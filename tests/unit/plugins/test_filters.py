@@ -354,3 +354,12 @@ FOREIGN = {"part": "scheduler", "kind": "Deployment", "namespace": "v", "name": 
 )
 def test_decisions_about_volcano(name: str, arguments: list[t.Any], expected: t.Any) -> None:
     assert FILTERS[name](*arguments) == expected
+
+
+# ---- grant_policies --------------------------------------------------------------------------------------------------
+
+
+def test_policies_get_a_sites_settings() -> None:
+    binding = {"kind": "ValidatingAdmissionPolicyBinding", "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+    (found,) = FILTERS["grant_policies"]([binding], "audit")
+    assert found["spec"]["validationActions"] == ["Audit"]

@@ -21,13 +21,18 @@ FILE_SYSTEM_ID = "paddleflow.org/fs-id"
 
 
 def build(noun: Noun, name: str, namespace: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": slug(name)}
+    metadata: dict[str, Any] = {"name": object_name(noun, name)}
     if noun["scope"] == "Namespaced":
         metadata["namespace"] = namespace
     metadata["labels"] = dict(MANAGED)
     if metadata["name"] != name:
         metadata["annotations"] = {NAME: name}
     return {"apiVersion": noun["api"], "kind": noun["kind"], "metadata": metadata, "spec": dict(spec)}
+
+
+def object_name(noun: Noun, name: str) -> str:
+    """The object's, for the name that people give it."""
+    return noun.get("prefix", "") + slug(name)
 
 
 def name_of(found: Mapping[str, Any]) -> str:

@@ -90,6 +90,10 @@ class Parts(TypedDict, total=False):
     # The reference's code of what is wrong with a field (the first part of its path), where it has one of its own.
     codes: dict[str, str]
     scale: Scale
+    # What the names of its objects begin with, where others have objects of the kind too and absent must take none of theirs.
+    prefix: str
+    # Objects that others make, and labels and annotations of theirs are not this noun's to say.
+    foreign: bool
     # Rules about the spec alone; self is the spec.
     spec_rules: list[Rule]
 
