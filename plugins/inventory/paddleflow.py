@@ -83,12 +83,15 @@ import typing as t
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
+from ansible.template import trust_as_template
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube import inventory as reader
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.errors import KubeError
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan import inventory as plan
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import connect
 
 if t.TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ansible.inventory.data import InventoryData
     from ansible.parsing.dataloader import DataLoader
     from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.connection import Connection
@@ -115,6 +118,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         found = plan.inventory(facts)
         _add(inventory, found)
         _construct(self, found)
+        _mark(inventory, found, self._option("compose"))
 
     def _names(self) -> set[str]:
         found = set(self.option_definitions)
@@ -168,3 +172,22 @@ def _construct(plugin: Constructable, found: plan.Inventory) -> None:
         plugin._set_composite_vars(compose, known, host.name, strict)
         plugin._add_host_to_composed_groups(groups, known, host.name, strict)
         plugin._add_host_to_keyed_groups(keyed, known, host.name, strict)
+
+
+def _mark(inventory: InventoryData, found: plan.Inventory, composed: Collection[str]) -> None:
+    """Ansible takes no text of a plugin for a template, and its list writes each such text as a mapping, which AWX keeps as it is.
+
+    So what cannot be a template is marked as harmless, and only the rest is written that way.
+    """
+    for host in found.hosts:
+        variables = inventory.hosts[host.name].vars
+        for name in {*host.variables, *composed} & set(variables):
+            inventory.set_variable(host.name, name, _harmless(variables[name]))
+
+
+def _harmless(value: t.Any) -> t.Any:
+    if isinstance(value, str):
+        return value if "{" in value else trust_as_template(value)
+    if isinstance(value, dict):
+        return {key: _harmless(item) for key, item in value.items()}
+    return [_harmless(item) for item in value] if isinstance(value, list) else value
