@@ -54,82 +54,78 @@ def play(folder: Path, tasks: list[dict[str, Any]], **variables: Any) -> Play:
     return plays.run(str(path), {}, HOME=str(folder), K8S_AUTH_HOST="", K8S_AUTH_API_KEY="", KUBECONFIG="")
 
 
-def looked_up(cluster: ControlPlane, folder: Path, expression: str) -> Any:
-    """What an expression is, in a play that names the cluster by an option: K is its kubeconfig."""
-    write = {
-        "ansible.builtin.copy": {
-            "content": "{{ {'is': found} | to_json }}",
-            "dest": str(folder / "found"),
-            "mode": "0600",
-        }
-    }
-    done = play(folder, [write], K=str(cluster.kubeconfig), found="{{ " + expression + " }}")
-    done.ok()
-    return json.loads((folder / "found").read_text(encoding="utf-8"))["is"]
-
-
-def failure(cluster: ControlPlane, folder: Path, expression: str) -> str:
-    show = {"ansible.builtin.debug": {"msg": "{{ " + expression + " }}"}}
-    done = play(folder, [show], K=str(cluster.kubeconfig))
-    assert done.code != 0, done.output
-    return " ".join(done.output.split())
-
-
 QUEUE, JOB = "query('paddleflow.core.queue', {}kubeconfig=K)", "query('paddleflow.core.job', {}kubeconfig=K)"
 NAMES = " | map(attribute='metadata.name')"
 
 
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        (QUEUE.format("'team-a', 'org', ") + NAMES, ["team-a", "org"]),
-        (QUEUE.format("") + NAMES, ["org", "physics", "research", "team-a"]),
-        (QUEUE.format("label_selector='team=org', ") + NAMES, ["org"]),
-        (QUEUE.format("label_selector='team=nobody', "), []),
-        (QUEUE.format("'gone', 'org', missing='skip', ") + NAMES, ["org"]),
-        # So many names are one list.
-        (QUEUE.format("'x1', 'org', 'x2', 'physics', 'x3', missing='skip', ") + NAMES, ["org", "physics"]),
-        (JOB.format("'train', namespace='research', ") + NAMES, ["train"]),
-        (JOB.format("'train', missing='skip', "), []),
-        (JOB.format("label_selector='volcano.sh/queue-name=team-a', ") + NAMES, ["broken", "train"]),
-        (JOB.format("namespace='lookups', ") + NAMES, ["broken", "other"]),
-        ("lookup('paddleflow.core.queue', 'org', kubeconfig=K).metadata.managedFields | default('gone')", "gone"),
-        (
-            "(lookup('paddleflow.core.queue', 'research', kubeconfig=K)"
-            " | paddleflow.core.queue_headroom(" + QUEUE.format("") + ")).cpu",
-            {"max": "20", "min": "0", "used": "5", "left": "1", "entitled": "0"},
-        ),
-        (
-            "lookup('paddleflow.core.job', 'broken', namespace='lookups', kubeconfig=K) | paddleflow.core.run_outcome",
-            {"state": "failed", "reason": "no retry left", "final": True, "succeeded": False},
-        ),
-    ],
-)
-def test_what_is_looked_up(cluster: ControlPlane, tmp_path: Path, expression: str, expected: Any) -> None:
-    assert looked_up(cluster, tmp_path, expression) == expected
+FOUND: list[tuple[str, Any]] = [
+    (QUEUE.format("'team-a', 'org', ") + NAMES, ["team-a", "org"]),
+    (QUEUE.format("") + NAMES, ["org", "physics", "research", "team-a"]),
+    (QUEUE.format("label_selector='team=org', ") + NAMES, ["org"]),
+    (QUEUE.format("label_selector='team=nobody', "), []),
+    (QUEUE.format("'gone', 'org', missing='skip', ") + NAMES, ["org"]),
+    # So many names are one list.
+    (QUEUE.format("'x1', 'org', 'x2', 'physics', 'x3', missing='skip', ") + NAMES, ["org", "physics"]),
+    (JOB.format("'train', namespace='research', ") + NAMES, ["train"]),
+    (JOB.format("'train', missing='skip', "), []),
+    (JOB.format("label_selector='volcano.sh/queue-name=team-a', ") + NAMES, ["broken", "train"]),
+    (JOB.format("namespace='lookups', ") + NAMES, ["broken", "other"]),
+    ("lookup('paddleflow.core.queue', 'org', kubeconfig=K).metadata.managedFields | default('gone')", "gone"),
+    (
+        "(lookup('paddleflow.core.queue', 'research', kubeconfig=K)"
+        " | paddleflow.core.queue_headroom(" + QUEUE.format("") + ")).cpu",
+        {"max": "20", "min": "0", "used": "5", "left": "1", "entitled": "0"},
+    ),
+    (
+        "lookup('paddleflow.core.job', 'broken', namespace='lookups', kubeconfig=K) | paddleflow.core.run_outcome",
+        {"state": "failed", "reason": "no retry left", "final": True, "succeeded": False},
+    ),
+]
+REFUSED = [
+    ("lookup('paddleflow.core.queue', 'gone', kubeconfig=K)", "Queue gone"),
+    ("query('paddleflow.core.queue', 'a', 'b', 'c', 'd', 'org', kubeconfig=K)", "Queue a"),
+    ("lookup('paddleflow.core.job', 'gone', namespace='lookups', kubeconfig=K)", "Job lookups/gone"),
+    ("query('paddleflow.core.queue', 'org', label_selector='a=b', kubeconfig=K)", "give one of the two"),
+    ("query('paddleflow.core.job', kind='Pod', kubeconfig=K)", "kind"),
+    (
+        "query('paddleflow.core.queue', 'org', missing='skip', host='https://127.0.0.1:9', api_key=T)",
+        "127.0.0.1:9",
+    ),
+    ("query('paddleflow.core.queue', 'org', missing='skip')", "set kubeconfig, or host and api_key"),
+]
+EXPRESSIONS = [one for one, _rest in [*FOUND, *REFUSED]]
 
 
-@pytest.mark.parametrize(
-    ("expression", "said"),
-    [
-        ("lookup('paddleflow.core.queue', 'gone', kubeconfig=K)", "Queue gone"),
-        ("query('paddleflow.core.queue', 'a', 'b', 'c', 'd', 'org', kubeconfig=K)", "Queue a"),
-        ("lookup('paddleflow.core.job', 'gone', namespace='lookups', kubeconfig=K)", "Job lookups/gone"),
-        ("query('paddleflow.core.queue', 'org', label_selector='a=b', kubeconfig=K)", "give one of the two"),
-        ("query('paddleflow.core.job', kind='Pod', kubeconfig=K)", "kind"),
-        (
-            "query('paddleflow.core.queue', 'org', missing='skip', host='https://127.0.0.1:9', api_key='planted-token')",
-            "127.0.0.1:9",
-        ),
-        ("query('paddleflow.core.queue', 'org', missing='skip')", "set kubeconfig, or host and api_key"),
-    ],
-)
+@pytest.fixture(scope="module")
+def answers(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What each expression is, or why it is nothing, from one play; K is the cluster's kubeconfig, T a token."""
+    folder = tmp_path_factory.mktemp("play")
+    tasks: list[dict[str, Any]] = []
+    for number, expression in enumerate(EXPRESSIONS):
+        found = {"ansible.builtin.set_fact": {f"is_{number}": "{{ " + expression + " }}"}}
+        tasks.append({**found, "register": f"done_{number}", "ignore_errors": True})
+    told = "{{ {'vars': vars | dict2items | selectattr('key', 'match', '(is|done)_') | items2dict} | to_json }}"
+    tasks.append({"ansible.builtin.copy": {"content": told, "dest": str(folder / "told"), "mode": "0600"}})
+    ran = play(folder, tasks, K=str(cluster.kubeconfig), T="planted-token")
+    assert ran.code == 0, ran.output
+    assert "planted-token" not in ran.output
+    said = json.loads((folder / "told").read_text(encoding="utf-8"))["vars"]
+    return {
+        one: {"is": said.get(f"is_{place}"), "said": said[f"done_{place}"].get("msg", "")}
+        for place, one in enumerate(EXPRESSIONS)
+    }
+
+
+@pytest.mark.parametrize(("expression", "expected"), FOUND)
+def test_what_is_looked_up(answers: dict[str, Any], expression: str, expected: Any) -> None:
+    assert answers[expression].get("is") == expected, answers[expression]
+
+
+@pytest.mark.parametrize(("expression", "said"), REFUSED)
 def test_what_is_not_there_differs_from_what_cannot_be_asked(
-    cluster: ControlPlane, tmp_path: Path, expression: str, said: str
+    answers: dict[str, Any], expression: str, said: str
 ) -> None:
-    told = failure(cluster, tmp_path, expression)
-    assert said in told
-    assert "planted-token" not in told
+    assert said in " ".join(answers[expression]["said"].split())
 
 
 def examples(name: str) -> list[dict[str, Any]]:
