@@ -36,7 +36,7 @@ options:
     required: true
     choices: [paddleflow.core.paddleflow]
   label_selector:
-    description: Only nodes with these labels, such as V(gpu=a100,zone in (a\, b)). All nodes when it is not given.
+    description: Only nodes with these labels, such as V(gpu=a100,zone!=b). All nodes when it is not given.
     type: str
   read:
     description:

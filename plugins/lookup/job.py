@@ -65,7 +65,7 @@ _raw:
 import typing as t
 
 from ansible.plugins.lookup import LookupBase
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import lookups
+from ansible_collections.paddleflow.core.plugins.plugin_utils import _lookups
 
 KINDS = {
     "Job": "batch.volcano.sh/v1alpha1",
@@ -78,6 +78,6 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[t.Any], variables: dict[str, t.Any] | None = None, **kwargs: t.Any
     ) -> list[dict[str, t.Any]]:
-        option = lookups.options(self, variables, kwargs)
+        option = _lookups.options(self, variables, kwargs)
         kind: str = option("kind")
-        return lookups.objects(option, terms, KINDS[kind], kind)
+        return _lookups.objects(option, terms, KINDS[kind], kind)

@@ -66,12 +66,12 @@ import typing as t
 
 from ansible.plugins.lookup import LookupBase
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import queue
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import lookups
+from ansible_collections.paddleflow.core.plugins.plugin_utils import _lookups
 
 
 class LookupModule(LookupBase):
     def run(
         self, terms: list[t.Any], variables: dict[str, t.Any] | None = None, **kwargs: t.Any
     ) -> list[dict[str, t.Any]]:
-        option = lookups.options(self, variables, kwargs)
-        return lookups.objects(option, terms, queue.NOUN["api"], queue.NOUN["kind"])
+        option = _lookups.options(self, variables, kwargs)
+        return _lookups.objects(option, terms, queue.NOUN["api"], queue.NOUN["kind"])

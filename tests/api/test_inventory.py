@@ -210,7 +210,11 @@ def late(cluster: Client) -> Iterator[str]:
 def test_what_was_read_is_kept_for_its_server_and_user_alone(
     cluster: Client, reading: User, nodes_only: User, late: str, tmp_path: Path
 ) -> None:
-    kept = {"cache": True, "cache_plugin": "ansible.builtin.jsonfile", "cache_connection": str(tmp_path / "kept")}
+    kept: dict[str, Any] = {
+        "cache": True,
+        "cache_plugin": "ansible.builtin.jsonfile",
+        "cache_connection": str(tmp_path / "kept"),
+    }
     source = config(tmp_path, **kept)
     before = listing(source, **reading.environment)
     inventories.put(cluster, inventories.node(late))
@@ -246,6 +250,6 @@ def test_the_example_of_the_documentation_runs(reading: User, tmp_path: Path) ->
 def test_each_part_is_one_list(cluster: Client) -> None:
     facts, missing = reader.read(cluster)
     assert missing == []
-    assert {part: len(facts[part]) for part in ("nodes", "pods", "queues", "caches")} == {  # type: ignore[literal-required]
+    assert {part: len(facts[part]) for part in ("nodes", "pods", "queues", "caches")} == {
         "nodes": 3, "pods": 1, "queues": 1, "caches": 1,
     }  # fmt: skip

@@ -8,19 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ansible.errors import AnsibleLookupError
-
-from .._core.kube.declare import FEW
-from .._core.kube.errors import KubeError
-from .._core.plan import view
-from . import connect
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.declare import FEW
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.errors import KubeError
+from ansible_collections.paddleflow.core.plugins.module_utils._core.plan import view
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ansible.plugins.lookup import LookupBase
-
-    from .._core.kube.client import Client
-    from .._core.kube.kinds import Kind
+    from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.client import Client
+    from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.kinds import Kind
 
     Object = dict[str, Any]
     Option = Callable[[str], Any]
