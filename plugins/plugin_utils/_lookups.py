@@ -49,9 +49,14 @@ def _found(option: Option, client: Client, kind: Kind, names: Sequence[str], sel
         return sorted(items, key=lambda one: (one["metadata"].get("namespace", ""), one["metadata"]["name"]))
     if kind.namespaced:
         namespace = namespace or client.namespace
-    get = client.get if option("missing") == "error" else client.find
-    listed = _listed(client, kind, namespace, set(names)) if len(names) > FEW else {}
-    return [one for name in names if (one := listed.get(name) or get(kind, name, namespace)) is not None]
+    if len(names) > FEW:
+        listed = _listed(client, kind, namespace, set(names))
+    else:
+        listed = {name: one for name in names if (one := client.find(kind, name, namespace)) is not None}
+    if option("missing") == "skip":
+        return [listed[name] for name in names if name in listed]
+    # What is not there is asked for once more, for the server's own words.
+    return [listed[name] if name in listed else client.get(kind, name, namespace) for name in names]
 
 
 def _listed(client: Client, kind: Kind, namespace: str, names: set[str]) -> dict[str, Object]:

@@ -70,6 +70,8 @@ def total_resources(values: Iterable[Any]) -> dict[str, str]:
 
 def human(value: object, binary: bool = True, digits: int = 1) -> str:
     """Rounded to so many digits, in the unit that leaves at least one before the point."""
+    if not 0 <= digits <= 9:
+        raise ValueError(f"digits is {digits}, but must be a whole number from 0 to 9.")
     billionths = read(value)
     sign, size = ("-", -billionths) if billionths < 0 else ("", billionths)
     parts, suffix = 1, ""

@@ -20,6 +20,8 @@ def headroom(queue: Queue, queues: Iterable[Queue] = ()) -> dict[str, dict[str, 
 
     No limit is None; a limit that was lowered below what is in use leaves nothing.
     """
+    if not hasattr(queue, "get"):  # a lookup that found nothing gives a template an empty text
+        raise ValueError(f"{queue!r} is no queue: give an object of kind Queue, as the API server has it.")
     line = [queue, *_above(queue, queues)]
     resources = sorted({name for one in line for part in (_max(one), _min(queue), _used(one)) for name in part})
     return {name: _left(name, line) for name in resources}

@@ -22,7 +22,8 @@ _JOBS = (tasks.VOLCANO, *operators.KINDS)
 
 def outcome(found: Mapping[str, Any]) -> dict[str, Any]:
     """State and reason of the object that was read; whether the state is final, and whether it is a success."""
-    kind = f"{found.get('kind', '')}.{found.get('apiVersion', '')}"
+    # A lookup that found nothing gives a template an empty text.
+    kind = f"{found.get('kind', '')}.{found.get('apiVersion', '')}" if hasattr(found, "get") else ""
     if kind in _PHASED:
         status = found.get("status") or {}
         word = str(status.get("phase") or "").lower()

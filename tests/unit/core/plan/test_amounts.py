@@ -103,6 +103,12 @@ def test_a_form_for_people(value: object, options: dict[str, Any], expected: str
     assert amounts.human(value, **options) == expected
 
 
+@pytest.mark.parametrize("digits", [-1, 10])
+def test_digits_that_cannot_be_shown_are_refused(digits: int) -> None:
+    with pytest.raises(ValueError, match=f"digits is {digits}, but must be a whole number from 0 to 9"):
+        amounts.human(1, digits=digits)
+
+
 @given(st.integers(min_value=0, max_value=10**28), st.booleans(), st.integers(min_value=0, max_value=4))
 def test_the_form_for_people_is_near_the_truth(billionths: int, binary: bool, digits: int) -> None:
     shown = amounts.human(quantity.text(billionths), binary, digits)

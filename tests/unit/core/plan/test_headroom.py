@@ -63,6 +63,12 @@ def test_a_queue_that_says_nothing_has_nothing_to_tell() -> None:
     assert headroom({}) == {}
 
 
+def test_what_is_no_queue_is_refused() -> None:
+    nothing: Any = ""
+    with pytest.raises(ValueError, match="'' is no queue: give an object of kind Queue"):
+        headroom(nothing)
+
+
 def test_a_wrong_amount_is_named_with_its_queue() -> None:
     with pytest.raises(ValueError, match="cpu of queue team is 'much', but must be a quantity"):
         headroom({"metadata": {"name": "team"}, "spec": {"capability": {"cpu": "much"}}})

@@ -45,8 +45,9 @@ def test_every_kind_has_the_same_words(found: dict[str, Any], state: str, reason
 
 
 @pytest.mark.parametrize(
-    ("found", "name"), [(thing("Job", "batch/v1"), "Job.batch/v1"), ({}, "a value without a kind")]
+    ("found", "name"),
+    [(thing("Job", "batch/v1"), "Job.batch/v1"), ({}, "a value without a kind"), ("", "a value without a kind")],
 )
-def test_an_object_that_does_not_run_is_refused_with_what_does(found: dict[str, Any], name: str) -> None:
+def test_an_object_that_does_not_run_is_refused_with_what_does(found: Any, name: str) -> None:
     with pytest.raises(ValueError, match=f"^{name} has no outcome: give an object of Job.batch.volcano.sh/v1alpha1, "):
         outcome(found)
