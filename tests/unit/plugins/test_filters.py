@@ -363,3 +363,26 @@ def test_policies_get_a_sites_settings() -> None:
     binding = {"kind": "ValidatingAdmissionPolicyBinding", "spec": {"policyName": "p", "validationActions": ["Deny"]}}
     (found,) = FILTERS["grant_policies"]([binding], "audit")
     assert found["spec"]["validationActions"] == ["Audit"]
+
+
+# ---- amounts, queue_headroom, run_outcome ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("quantity", ["1500m"], 1.5),
+        ("quantity_compare", ["1000m", 1], 0),
+        ("quantity_human", ["1536Mi"], "1.5Gi"),
+        ("quantity_sum", [["1", "500m"]], "1500m"),
+        ("resources_sum", [[{"cpu": 1}, {"cpu": 2}]], {"cpu": "3"}),
+        ("queue_headroom", [queue("a")], {}),
+        (
+            "run_outcome",
+            [{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "status": {"state": {"phase": "Running"}}}],
+            {"state": "running", "reason": "", "final": False, "succeeded": False},
+        ),
+    ],
+)
+def test_what_people_calculate(name: str, arguments: list[t.Any], expected: t.Any) -> None:
+    assert FILTERS[name](*arguments) == expected
