@@ -39,8 +39,8 @@ def test_every_filter_is_tried_here() -> None:
         ("auto", {"context": "lab"}, "existing", "the context lab was named"),
         ("auto", {"kubeconfig": "/own", "own_kubeconfig": "/own", "marker": '{"provider": "k3s"}'}, "k3s", "an earlier run"),
         ("auto", {"k3s_reachable": True, "k3s_url": "https://k3s"}, "k3s", "can be downloaded from https://k3s"),
-        ("auto", {"marker": ""}, "embedded", "(artifacts_k3s_sha256)"),
-        ("auto", {"marker": "", "ambient": "/home/ann/.kube/config"}, "embedded", "/home/ann/.kube/config) is left alone"),
+        ("auto", {"marker": None}, "embedded", "(artifacts_k3s_sha256)"),
+        ("auto", {"marker": None, "ambient": "/home/ann/.kube/config"}, "embedded", "/home/ann/.kube/config) is left alone"),
     ],
 )  # fmt: skip
 def test_the_provider_and_the_reason(requested: str, known: dict[str, t.Any], provider: str, reason: str) -> None:
