@@ -11,7 +11,8 @@ from paddleflow_core.model import policies
 from paddleflow_core.model.names import slug
 
 from tests.support import granted
-from tests.support.control_plane import ControlPlane
+from tests.support.binaries import ROOT
+from tests.support.control_plane import ControlPlane, controllers
 from tests.support.granted import (
     PADDLEFLOW,
     REPLICA_SETS,
@@ -286,3 +287,24 @@ def test_a_volume_in_the_pod_itself_is_no_way_around(world: Granted) -> None:
     # The claim of a generic ephemeral volume is made by a controller, and asked about like any other.
     ephemeral = "system:serviceaccount:kube-system:ephemeral-volume-controller"
     assert "not granted to the namespace room" in world.refusal(ephemeral, claim("one-data", "room", "data/secret"))
+
+
+def test_a_second_apply_of_the_policies_changes_nothing(world: Granted) -> None:
+    """As the role looks for a difference."""
+    command = ("diff", "--server-side", "--field-manager=paddleflow", f"--filename={ROOT / 'crds/policies'}")
+    done = world.api.try_kubectl(*command)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_api_server_finds_nothing_wrong_with_the_expressions(world: Granted) -> None:
+    """It checks the types of what it knows of the kinds, and says it in the status: the work of a controller."""
+    with controllers(world.api, "validatingadmissionpolicy-status-controller"):
+        kind = world.admin.kind("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy")
+
+        def looked_at() -> bool:
+            found = world.admin.list(kind, labels="app.kubernetes.io/managed-by=paddleflow").items
+            warnings = [one["status"].get("typeChecking", {}) for one in found if one.get("status")]
+            assert not any(one.get("expressionWarnings") for one in warnings), warnings
+            return len(warnings) == len(policies.policies())
+
+        granted.until("a look at every policy", looked_at)

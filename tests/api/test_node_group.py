@@ -134,6 +134,27 @@ def test_what_a_kubelet_writes_meanwhile_is_not_lost(
     assert [one["key"] for one in live(api, "late-a")[1]] == ["theirs", "new", OURS]
 
 
+def test_a_node_that_never_stands_still_is_an_error_in_the_end(
+    api: ControlPlane, client: Client, make: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make("busy-a")
+    kind = nodes.kind(client)
+    read = client.get
+    times: list[str] = []
+
+    def get(*arguments: Any, **options: Any) -> Object:
+        found = read(*arguments, **options)
+        times.append(str(len(times)))
+        client.patch(kind, "busy-a", {"metadata": {"annotations": {"beat": times[-1]}}})
+        return found
+
+    monkeypatch.setattr(client, "get", get)
+    (outcome,) = nodes.place(Run(client, deadline=9e9), [client.get(kind, "busy-a")], {"busy-a": Place("busy", True)})
+    assert (outcome.action, len(times)) == ("failed", nodes.ATTEMPTS)
+    assert "busy-a" in str(outcome.error)
+    assert OURS not in live(api, "busy-a")[0]
+
+
 def test_the_api_server_takes_taints_as_one_value(client: Client, make: Callable[..., None]) -> None:
     """Why groups are not applied as the fields of a manager of their own: it would take the taints of others away."""
     make("atomic-a")
