@@ -17,7 +17,7 @@ description:
 positional: _input, queues
 options:
   _input:
-    description: A queue, as P(paddleflow.core.queue#lookup) returns it.
+    description: A queue, as P(paddleflow.core.queue#lookup) or M(paddleflow.core.queue_info) returns it.
     type: dict
     required: true
   queues:

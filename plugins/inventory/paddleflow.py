@@ -35,9 +35,10 @@ options:
     type: str
     required: true
     choices: [paddleflow.core.paddleflow]
-  label_selector:
-    description: Only nodes with these labels, such as V(gpu=a100,zone!=b). All nodes when it is not given.
-    type: str
+  label_selectors:
+    description: Only nodes with these labels, such as V(gpu=a100) or V(zone!=b). All nodes when it is not given.
+    type: list
+    elements: str
   read:
     description:
       - What is read beside the nodes; V(pods) for what is requested and running, V(queues) for groups of queues, V(caches) for cached file systems.
@@ -62,7 +63,7 @@ extends_documentation_fragment:
 EXAMPLES = r"""
 # gpu.paddleflow.yml: nodes with an accelerator, by the credentials of the environment
 plugin: paddleflow.core.paddleflow
-label_selector: nvidia.com/gpu.present=true
+label_selectors: [nvidia.com/gpu.present=true]
 read: [pods, caches]
 strict: true
 compose:
@@ -137,7 +138,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             found: plan.Facts = kept[key]
             return found
         with connect.opened(to) as client:
-            facts, missing = reader.read(client, self._option("read"), self._option("label_selector") or "")
+            facts, missing = reader.read(client, self._option("read"), ",".join(self._option("label_selectors") or ()))
         for sentence in missing:
             self.display.warning(sentence)
         kept[key] = facts
@@ -145,7 +146,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def _key(self, path: str, to: Connection) -> str:
         """One file may be used for many clusters and users, by its environment alone."""
-        told = (str(to), to.impersonate, self._option("read"), self._option("label_selector"))
+        told = (str(to), to.impersonate, self._option("read"), self._option("label_selectors"))
         return f"{self.get_cache_key(path)}_{hashlib.sha256(repr(told).encode()).hexdigest()[:16]}"
 
 

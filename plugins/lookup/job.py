@@ -17,20 +17,25 @@ description:
   - A job that is not there is told apart from a server that does not answer, may not be asked or has no such jobs at all, which is always an error.
 options:
   _terms:
-    description: Names of jobs. Without a name, all that O(label_selector) selects, in the order of namespaces and names.
+    description: Names of jobs. Without a name, all that O(label_selectors) selects, in the order of namespaces and names.
     type: list
     elements: str
   namespace:
-    description: Their namespace. When it is not given, names are looked up in the namespace of the connection, and a selector in all namespaces.
+    description: Their namespace; that of the connection when it is not given.
     type: str
+  all_namespaces:
+    description: Whether those of all namespaces are meant. Mutually exclusive with names.
+    type: bool
+    default: false
   kind:
     description: The kind of job; V(Job) is one of Volcano, which most jobs become.
     type: str
     choices: [Job, PaddleJob, TrainingJob]
     default: Job
-  label_selector:
-    description: Only jobs with these labels. Mutually exclusive with names.
-    type: str
+  label_selectors:
+    description: Only jobs with these labels, such as V(team=vision). Mutually exclusive with names.
+    type: list
+    elements: str
   missing:
     description: What a name is whose job is not there; V(error) fails, V(skip) leaves it out.
     type: str
@@ -52,7 +57,7 @@ EXAMPLES = r"""
 
 - name: Names of the jobs of a queue in all namespaces
   ansible.builtin.debug:
-    msg: "{{ query('paddleflow.core.job', label_selector='volcano.sh/queue-name=research') | map(attribute='metadata.name') }}"
+    msg: "{{ query('paddleflow.core.job', label_selectors='volcano.sh/queue-name=research', all_namespaces=true) | map(attribute='metadata.name') }}"
 """
 
 RETURN = r"""

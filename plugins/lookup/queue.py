@@ -17,12 +17,13 @@ description:
   - A queue that is not there is told apart from a server that does not answer, may not be asked or has no queues at all, which is always an error.
 options:
   _terms:
-    description: Names of queues. Without a name, all that O(label_selector) selects, in the order of their names.
+    description: Names of queues. Without a name, all that O(label_selectors) selects, in the order of their names.
     type: list
     elements: str
-  label_selector:
-    description: Only queues with these labels. Mutually exclusive with names.
-    type: str
+  label_selectors:
+    description: Only queues with these labels, such as V(team=vision). Mutually exclusive with names.
+    type: list
+    elements: str
   missing:
     description: What a name is whose queue is not there; V(error) fails, V(skip) leaves it out.
     type: str
@@ -52,7 +53,7 @@ EXAMPLES = r"""
 
 - name: Names of the queues of a team
   ansible.builtin.debug:
-    msg: "{{ query('paddleflow.core.queue', label_selector='team=physics') | map(attribute='metadata.name') }}"
+    msg: "{{ query('paddleflow.core.queue', label_selectors='team=physics') | map(attribute='metadata.name') }}"
 """
 
 RETURN = r"""

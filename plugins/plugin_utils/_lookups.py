@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ansible.errors import AnsibleLookupError
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.declare import FEW
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.errors import KubeError
+from ansible_collections.paddleflow.core.plugins.module_utils._core.model.names import slug
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan import view
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import connect
 
@@ -31,24 +32,30 @@ def options(lookup: LookupBase, variables: Mapping[str, Any] | None, given: Mapp
 
 
 def objects(option: Option, names: Sequence[object], api_version: str, kind: str) -> list[Object]:
-    selector = option("label_selector") or ""
+    selector = ",".join(option("label_selectors") or ())
     if names and selector:
-        raise AnsibleLookupError(f"A lookup of {kind} was given names and label_selector: give one of the two.")
+        raise AnsibleLookupError(f"A lookup of {kind} was given names and label_selectors: give one of the two.")
     try:
         with connect.opened(connect.connection(option)) as client:
-            found = _found(option, client, client.kind(api_version, kind), [str(name) for name in names], selector)
+            found = _found(
+                option, client, client.kind(api_version, kind), [slug(str(name)) for name in names], selector
+            )
     except KubeError as error:
         raise AnsibleLookupError(str(error)) from error
     return [view.shown(one) for one in found]
 
 
 def _found(option: Option, client: Client, kind: Kind, names: Sequence[str], selector: str) -> list[Object]:
-    namespace = (option("namespace") or "") if kind.namespaced else ""
+    namespace = ""
+    if kind.namespaced and not option("all_namespaces"):
+        namespace = option("namespace") or client.namespace
     if not names:
         items = client.list(kind, namespace, labels=selector).items
         return sorted(items, key=lambda one: (one["metadata"].get("namespace", ""), one["metadata"]["name"]))
-    if kind.namespaced:
-        namespace = namespace or client.namespace
+    if kind.namespaced and not namespace:
+        raise AnsibleLookupError(
+            f"A lookup of {kind.kind} was given names and all_namespaces: a name is looked up in one, set namespace."
+        )
     if len(names) > FEW:
         listed = _listed(client, kind, namespace, set(names))
     else:

@@ -106,7 +106,11 @@ def test_what_a_host_is_told(reading: User, tmp_path: Path) -> None:
 
 
 def test_only_the_nodes_that_are_selected(reading: User, tmp_path: Path) -> None:
-    source = config(tmp_path, label_selector="topology.kubernetes.io/zone in (east)", read=["queues"])
+    source = config(
+        tmp_path,
+        label_selectors=["topology.kubernetes.io/zone in (east,west)", "paddleflow.org/node-group"],
+        read=["queues"],
+    )
     found = listing(source, **reading.environment)
     assert sorted(found.variables) == ["gpu-1", "gpu-2"]
     assert "paddleflow_pods" not in found.variables["gpu-1"]
@@ -135,7 +139,7 @@ def test_what_may_not_be_read_is_left_out_and_told_only_when_it_was_asked_for(no
         ({"read": ["jobs"]}, {}, "'read'"),
         ({}, {"K8S_AUTH_HOST": "https://127.0.0.1:9"}, "https://127.0.0.1:9"),
         ({}, {"K8S_AUTH_API_KEY": "planted-and-wrong"}, "does not accept the credentials"),
-        ({"label_selector": "!!"}, {}, "Could not list Node"),
+        ({"label_selectors": ["!!"]}, {}, "Could not list Node"),
         ({"strict": True, "compose": {"x": "nothing.at.all"}}, {}, "Could not set x for host gpu-1"),
         ({"kubeconfig": "/nowhere"}, {"K8S_AUTH_API_KEY": ""}, "/nowhere"),
     ],

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from paddleflow_core.kube.client import Client, Object
+from paddleflow_core.model.names import slug
 
 from tests.support import inventories, plays
 from tests.support.control_plane import ControlPlane
@@ -43,6 +44,7 @@ def cluster(api: ControlPlane, client: Client) -> ControlPlane:
     inventories.put(client, inventories.queue("research", "org", allocated={"cpu": "5", "nvidia.com/gpu": "1"}))
     inventories.put(client, inventories.queue("physics"))
     inventories.put(client, job("train", "research", "Running", "team-a"))
+    inventories.put(client, job(slug("My Train"), "research", "Running", "physics"))
     inventories.put(client, job("broken", NAMESPACE, "Failed", "team-a", message="no retry left"))
     inventories.put(client, job("other", NAMESPACE, "Running", "physics"))
     return api
@@ -61,15 +63,20 @@ NAMES = " | map(attribute='metadata.name')"
 FOUND: list[tuple[str, Any]] = [
     (QUEUE.format("'team-a', 'org', ") + NAMES, ["team-a", "org"]),
     (QUEUE.format("") + NAMES, ["org", "physics", "research", "team-a"]),
-    (QUEUE.format("label_selector='team=org', ") + NAMES, ["org"]),
-    (QUEUE.format("label_selector='team=nobody', "), []),
+    (QUEUE.format("label_selectors='team=org', ") + NAMES, ["org"]),
+    (QUEUE.format("label_selectors='team=nobody', "), []),
     (QUEUE.format("'gone', 'org', missing='skip', ") + NAMES, ["org"]),
     # So many names are one list.
     (QUEUE.format("'x1', 'org', 'x2', 'physics', 'x3', missing='skip', ") + NAMES, ["org", "physics"]),
     (JOB.format("'train', namespace='research', ") + NAMES, ["train"]),
     (JOB.format("'train', missing='skip', "), []),
-    (JOB.format("label_selector='volcano.sh/queue-name=team-a', ") + NAMES, ["broken", "train"]),
+    (
+        JOB.format("label_selectors=['volcano.sh/queue-name=team-a'], all_namespaces=true, ") + NAMES,
+        ["broken", "train"],
+    ),
     (JOB.format("namespace='lookups', ") + NAMES, ["broken", "other"]),
+    (JOB.format(""), []),  # of the connection's namespace
+    (JOB.format("'My Train', namespace='research', ") + NAMES, [slug("My Train")]),
     ("lookup('paddleflow.core.queue', 'org', kubeconfig=K).metadata.managedFields | default('gone')", "gone"),
     (
         "(lookup('paddleflow.core.queue', 'research', kubeconfig=K)"
@@ -85,7 +92,8 @@ REFUSED = [
     ("lookup('paddleflow.core.queue', 'gone', kubeconfig=K)", "Queue gone"),
     ("query('paddleflow.core.queue', 'a', 'b', 'c', 'd', 'org', kubeconfig=K)", "Queue a"),
     ("lookup('paddleflow.core.job', 'gone', namespace='lookups', kubeconfig=K)", "Job lookups/gone"),
-    ("query('paddleflow.core.queue', 'org', label_selector='a=b', kubeconfig=K)", "give one of the two"),
+    ("query('paddleflow.core.queue', 'org', label_selectors='a=b', kubeconfig=K)", "give one of the two"),
+    ("query('paddleflow.core.job', 'train', all_namespaces=true, kubeconfig=K)", "set namespace"),
     ("query('paddleflow.core.job', kind='Pod', kubeconfig=K)", "kind"),
     (
         "query('paddleflow.core.queue', 'org', missing='skip', host='https://127.0.0.1:9', api_key=T)",

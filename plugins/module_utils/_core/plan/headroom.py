@@ -22,9 +22,19 @@ def headroom(queue: Queue, queues: Iterable[Queue] = ()) -> dict[str, dict[str, 
     """
     if not hasattr(queue, "get"):  # a lookup that found nothing gives a template an empty text
         raise ValueError(f"{queue!r} is no queue: give an object of kind Queue, as the API server has it.")
+    queue, queues = _live(queue), [_live(one) for one in queues]
     line = [queue, *_above(queue, queues)]
     resources = sorted({name for one in line for part in (_max(one), _min(queue), _used(one)) for name in part})
     return {name: _left(name, line) for name in resources}
+
+
+def _live(queue: Queue) -> Queue:
+    """Also of what the info of queues returns."""
+    if "declared" not in queue:
+        return queue
+    said = queue["declared"]
+    spec = {"capability": said.get("max"), "deserved": said.get("min"), "parent": said.get("parent")}
+    return {"metadata": {"name": queue["name"]}, "spec": spec, "status": {"allocated": queue.get("used")}}
 
 
 def _left(resource: str, line: list[Queue]) -> dict[str, Any]:

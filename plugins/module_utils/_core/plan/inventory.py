@@ -14,7 +14,8 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..model import quantity
-from ..model.jobs.pods import IDENTITY, NODE_GROUP
+from ..model.jobs.pods import IDENTITY
+from ..model.node_group import KEY_OF_GROUP, VOLCANO
 from . import amounts, requests
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ PLACED = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 ALL = "paddleflow_nodes"
 UNGROUPED = "nodes_without_group"
-# What Volcano reads; ours is also a taint, so that pods of others stay away.
-_GROUP_LABELS = (NODE_GROUP, "volcano.sh/nodegroup-name")
+# The first is also the key of a taint.
+_GROUP_LABELS = (KEY_OF_GROUP, VOLCANO)
 _HARDWARE_LABELS = (
     "paddleflow.org/hardware-type",
     "paddleflow.baidu.com/hardware-type",

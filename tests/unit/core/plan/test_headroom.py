@@ -53,6 +53,19 @@ def test_every_queue_above_counts() -> None:
     assert headroom(leaf, queues[1:])["cpu"]["left"] == "5"
 
 
+def test_what_the_info_of_queues_says_counts_the_same() -> None:
+    live = [
+        queue("leaf", "org", max={"cpu": 9}, min={"cpu": 4}, used={"cpu": 3}),
+        queue("org", max={"cpu": 5}, used={"cpu": 3}),
+    ]
+    told = [
+        {"name": one["metadata"]["name"], "declared": model.declared(one), "used": one["status"]["allocated"]}
+        for one in live
+    ]
+    assert headroom(told[0], told) == headroom(live[0], live)
+    assert headroom(told[0], told)["cpu"] == {"max": "9", "min": "4", "used": "3", "left": "2", "entitled": "1"}
+
+
 def test_a_ring_of_parents_comes_to_an_end() -> None:
     ring = [queue("a", "b", max={"cpu": 3}), queue("b", "a", max={"cpu": 2})]
     assert headroom(ring[0], ring)["cpu"]["left"] == "2"
