@@ -20,7 +20,7 @@ from paddleflow_core.kube.kinds import _KNOWN, Kind, known
 from paddleflow_core.kube.wait import Target, wait
 
 from tests.support.binaries import ROOT
-from tests.support.kube_api import Session, config_map
+from tests.support.kube_api import Session, config_map, when_served
 from tests.support.relay import Relay, closing
 
 NAMESPACE = "kube-objects"
@@ -290,17 +290,6 @@ def define(client: Client, wanted: dict[str, Any]) -> None:
     wait(client, [Target(kind, name, "", condition("Established"), made)], deadline=time.monotonic() + 60)
 
 
-def apply_when_served(client: Client, wanted: dict[str, Any]) -> dict[str, Any]:
-    """A CustomResourceDefinition is Established a moment before its path is served."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            return client.apply(wanted)
-        except errors.KindNotServedError:
-            if time.monotonic() > deadline:
-                raise
-
-
 def test_a_kind_that_is_defined_later_is_found(session: Session, tmp_path: Path) -> None:
     client = session.client()
     transport = client.transport
@@ -309,9 +298,9 @@ def test_a_kind_that_is_defined_later_is_found(session: Session, tmp_path: Path)
         cached.kind("example.org/v1", "Widget")
     define(client, definition("widgets", "Widget"))
     widget = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": NAMESPACE}}
-    assert apply_when_served(cached, {**widget, "spec": {"n": 1}})["spec"] == {"n": 1}
+    assert when_served(lambda: cached.apply({**widget, "spec": {"n": 1}}))["spec"] == {"n": 1}
     define(client, definition("gadgets", "Gadget"))
-    assert cached.kind("example.org/v1", "Gadget").plural == "gadgets"
+    assert when_served(lambda: cached.kind("example.org/v1", "Gadget")).plural == "gadgets"
     another = Client(transport, Discovery(transport, tmp_path / "cache"))
     assert another.get(another.kind("example.org/v1", "Widget"), "w", NAMESPACE)["spec"] == {"n": 1}
 
@@ -335,7 +324,7 @@ def test_a_status_is_written_by_its_subresource_and_an_immutable_field_of_ours_i
     crd = yaml.safe_load((ROOT / "crds/nodecaches.paddleflow.org.yaml").read_text(encoding="utf-8"))
     define(client, crd)
     cache = {"apiVersion": "paddleflow.org/v1alpha1", "kind": "NodeCache", "metadata": {"name": "kube-node"}}
-    apply_when_served(client, {**cache, "spec": {"nodeName": "kube-node"}})
+    when_served(lambda: client.apply({**cache, "spec": {"nodeName": "kube-node"}}))
     kind = client.kind("paddleflow.org/v1alpha1", "NodeCache")
     status = {"observedTime": "2026-01-02T03:04:05Z"}
     assert client.patch(kind, "kube-node", {"status": status}, subresource="status")["status"] == status

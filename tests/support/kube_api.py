@@ -6,15 +6,17 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from paddleflow_core.kube import config
 from paddleflow_core.kube.client import Client, Object
 from paddleflow_core.kube.declare import Run, Wanted, declare
 from paddleflow_core.kube.discovery import Discovery
+from paddleflow_core.kube.errors import KindNotServedError
+from paddleflow_core.kube.kinds import Kind
 from paddleflow_core.kube.transport import Transport
 
 from tests.support.control_plane import ControlPlane
@@ -39,6 +41,9 @@ def changed(document: Mapping[str, Any], *, user: Mapping[str, Any] | None = Non
         "clusters": [{**first, "cluster": {name: value for name, value in entry.items() if value is not None}}],
         "users": [{**who, "user": who["user"] if user is None else user}],
     }
+
+
+Result = TypeVar("Result")
 
 
 class Session:
@@ -81,10 +86,28 @@ def define(api: ControlPlane, *paths: Path) -> None:
     session = Session(api)
     try:
         wanted = [Wanted(yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files]
-        outcomes = declare(Run(session.client(), time.monotonic() + 60, force_conflicts=True), wanted)
+        client = session.client()
+        outcomes = declare(Run(client, time.monotonic() + 60, force_conflicts=True), wanted)
+        assert [str(one.error) for one in outcomes if one.error] == []
+        for one in wanted:
+            spec = one.object["spec"]
+            version = next(each["name"] for each in spec["versions"] if each["served"])
+            names, namespaced = spec["names"], spec["scope"] == "Namespaced"
+            kind = Kind(f"{spec['group']}/{version}", names["kind"], names["plural"], namespaced)
+            when_served(lambda asked=kind: client.list(asked))  # type: ignore[misc]
     finally:
         session.close()
-    assert [str(one.error) for one in outcomes if one.error] == []
+
+
+def when_served(ask: Callable[[], Result]) -> Result:
+    """A definition is Established a moment before its kind is served, and nothing tells when it is."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return ask()
+        except KindNotServedError:
+            if time.monotonic() > deadline:
+                raise
 
 
 def config_map(namespace: str, name: str, **data: str) -> Object:
