@@ -16,7 +16,10 @@ import yaml
 from tools import module_docs
 
 ROOT = Path(__file__).resolve().parent.parent
-NOUNS = ("filesystem", "filesystem_link", "flavour", "nodecache", "samplejob", "sampleset")
+NOUNS = (
+    "filesystem", "filesystem_link", "flavour", "nodecache", "pipeline", "pipeline_run", "pipeline_schedule", "samplejob",
+    "sampleset",
+)  # fmt: skip
 HEADER = """\
 ---
 # SPDX-License-Identifier: Apache-2.0
@@ -40,12 +43,15 @@ def outputs() -> dict[str, str]:
 def modules() -> dict[str, str]:
     """The modules of nouns, each with its documentation as the model says it."""
     heads = yaml.safe_load((ROOT / "docs/model/modules.yaml").read_text(encoding="utf-8"))
+    from paddleflow_core.model.options import STATES
+
     found = {}
     for name, head in heads.items():
         file = importlib.import_module(f"paddleflow_core.model.{name}")
         path = f"plugins/modules/{name}.py"
         source = (ROOT / path).read_text(encoding="utf-8")
-        document = module_docs.documentation(name, file.NOUN, texts(name), head)
+        states = getattr(file, "STATES", STATES)
+        document = module_docs.documentation(name, file.NOUN, texts(name), head, states)
         source = module_docs.put(source, "DOCUMENTATION", dump(document))
         found[path] = module_docs.put(source, "RETURN", dump(module_docs.returned(name)))
     return found

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paddleflow_core.model.names import option
@@ -15,8 +15,10 @@ AUTHOR = "The paddleflow.core authors (@paddleflow)"
 FRAGMENTS = ["auth", "write", "attributes"]
 
 
-def documentation(module: str, noun: Noun, texts: Mapping[str, str], head: Mapping[str, Any]) -> dict[str, Any]:
-    one = {**_shared(module, noun), **_options(noun["spec"], "spec", texts)}
+def documentation(
+    module: str, noun: Noun, texts: Mapping[str, str], head: Mapping[str, Any], states: Sequence[str] = STATES
+) -> dict[str, Any]:
+    one = {**_shared(module, noun, states), **_options(noun["spec"], "spec", texts)}
     several = {
         "description": [
             f"Several {module} objects at once; each entry has the options of this module.",
@@ -39,7 +41,7 @@ def documentation(module: str, noun: Noun, texts: Mapping[str, str], head: Mappi
     }
 
 
-def _shared(module: str, noun: Noun) -> dict[str, Any]:
+def _shared(module: str, noun: Noun, states: Sequence[str]) -> dict[str, Any]:
     label = module.replace("_", " ")
     found: dict[str, Any] = {"name": {"description": f"Name of the {label}.", "type": "str"}}
     if noun["scope"] == "Namespaced":
@@ -54,13 +56,17 @@ def _shared(module: str, noun: Noun) -> dict[str, Any]:
         "state": {
             "description": "What it shall be; V(present) when nothing is given.",
             "type": "str",
-            "choices": list(STATES),
+            "choices": list(states),
         },
     }
 
 
 def _options(fields: Mapping[str, Field], path: str, texts: Mapping[str, str]) -> dict[str, Any]:
-    return {option(name): _option(field, f"{path}.{name}", texts) for name, field in fields.items()}
+    return {
+        option(name): _option(field, f"{path}.{name}", texts)
+        for name, field in fields.items()
+        if not field.get("no_option")
+    }
 
 
 def _option(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]:

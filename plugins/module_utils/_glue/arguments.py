@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .._core.model import options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .._core.model.table import Noun
 
     Spec = dict[str, Any]
@@ -45,14 +47,14 @@ WAIT: Spec = {
 SHARED: Spec = {"labels": {"type": "dict"}, "annotations": {"type": "dict"}}
 
 
-def of(noun: Noun) -> Spec:
+def of(noun: Noun, states: Sequence[str] = options.STATES) -> Spec:
     """The whole specification of a noun's module: one object by its options, or several by `objects`."""
     place: Spec = {"namespace": {"type": "str"}} if noun["scope"] == "Namespaced" else {}
     one: Spec = {
         "name": {"type": "str"},
         **place,
         **SHARED,
-        "state": {"type": "str", "choices": list(options.STATES)},
+        "state": {"type": "str", "choices": list(states)},
         **options.fields(noun["spec"]),
     }
     return {**one, "objects": {"type": "list", "elements": "dict", "options": one}, **AUTH, **WRITE, **WAIT}

@@ -18,6 +18,9 @@ from tools import tree
 MODULES = sorted(path.stem for path in tree.files() if path.match("plugins/modules/*.py"))
 EMPTY = "from ansible.module_utils.basic import AnsibleModule\nAnsibleModule(argument_spec={}).exit_json()\n"
 PAYLOAD_BYTES = 150_000  # over an empty module
+# These carry every rule of pipeline documents, so that a wrong one is told before anything is written. What is not used
+# is sent but never compiled: the time below is the same for all.
+LARGER = dict.fromkeys(("pipeline", "pipeline_run"), 180_000)
 SHARE_OF_BASE = 0.25  # of the time that importing ansible.module_utils.basic takes
 HEAVY = {"kubernetes", "openshift", "requests", "boto3", "hvac", "urllib3", "yaml"}
 
@@ -67,7 +70,7 @@ def test_a_call_sends_little(name: str, tmp_path: Path) -> None:
     path = tree.ROOT / f"plugins/modules/{name}.py"
     sent = payload(f"ansible_collections.paddleflow.core.plugins.modules.{name}", path)
     print(f"{name}: {sent - base} bytes over an empty module")
-    assert sent - base <= PAYLOAD_BYTES
+    assert sent - base <= LARGER.get(name, PAYLOAD_BYTES)
 
 
 @pytest.mark.parametrize("name", MODULES)

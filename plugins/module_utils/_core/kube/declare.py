@@ -14,7 +14,7 @@ import time
 import typing as t
 
 from ..plan import compare, order, view
-from .errors import AlreadyExistsError, InvalidError, KindNotServedError, KubeError, NotFoundError
+from .errors import AlreadyExistsError, InvalidError, KindNotServedError, KubeError, NotFoundError, RefusedError
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +31,14 @@ SERVED_WITHIN = 5.0
 
 class Wanted(t.NamedTuple):
     object: Object
-    state: t.Literal["present", "absent", "ensured"] = "present"  # ensured: made when missing, else left as it is
+    # ensured: made when missing, else left as it is; amended: given further fields, of which nothing is ever dropped
+    state: t.Literal["present", "absent", "ensured", "amended"] = "present"
     exact: bool = False  # the schema of its kind is known to us, so that no dry run is needed to tell a difference
     recreate: bool = False  # deleted and made anew where a field cannot be changed
     where: str = ""  # the place in the declaration, for errors
+    # Asked about an object that is there: why it cannot come into the state, nothing when it is in it, None when it can.
+    judge: Callable[[Object], str | None] | None = None
+    purpose: str = ""  # the state in the words of the declaration
 
 
 class Outcome(t.NamedTuple):
@@ -158,6 +162,12 @@ def _side_by_side(
     def work(position: int) -> Outcome:
         item, before = items[position], live.get(position)
         try:
+            if before is not None and item.wanted.judge is not None:
+                reason = item.wanted.judge(before)
+                if reason:
+                    raise RefusedError(f"{view.title(before)} cannot become {item.wanted.purpose}: {reason}.")
+                if reason is not None:
+                    return Outcome(item.wanted, "unchanged", before, before)
             return _STATES[item.wanted.state](run, item, before)
         except KubeError as error:
             return Outcome(item.wanted, "failed", before, None, error)
@@ -249,10 +259,23 @@ def _ensured(run: Run, item: _Item, before: Object | None) -> Outcome:
     return Outcome(wanted, "created", None, after)
 
 
+def _amended(run: Run, item: _Item, before: Object | None) -> Outcome:
+    """By a patch and not by apply, which would take everything else for dropped."""
+    if before is None:
+        title = view.title(item.wanted.object)
+        raise RefusedError(f"{title} is not there and cannot become {item.wanted.purpose}: check name and namespace.")
+    change = {key: value for key, value in item.wanted.object.items() if key not in ("apiVersion", "kind", "metadata")}
+    if compare.holds(change, before):
+        return Outcome(item.wanted, "unchanged", before, before)
+    after = run.client.patch(item.kind, item.name, change, item.namespace, dry_run=run.check, deadline=run.deadline)
+    return Outcome(item.wanted, "changed", before, after)
+
+
 _STATES: dict[str, Callable[[Run, _Item, Object | None], Outcome]] = {
     "present": _present,
     "absent": _absent,
     "ensured": _ensured,
+    "amended": _amended,
 }
 
 

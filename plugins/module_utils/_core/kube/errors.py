@@ -6,6 +6,7 @@
 
     KubeError
     ├── ConfigError               no cluster is named, or what names one is wrong
+    ├── RefusedError              the state of an object does not allow what was declared of it
     ├── BadRequestError           refused before anything was sent: a name that cannot be one
     ├── UnreachableError          no answer: DNS, refused, timeout, TLS, proxy, cut off
     └── StatusError               the server answered, and it was no
@@ -69,6 +70,10 @@ class ConfigError(KubeError):
 
 
 class BadRequestError(KubeError):
+    pass
+
+
+class RefusedError(KubeError):
     pass
 
 

@@ -25,6 +25,8 @@ _TYPES = {
     "quantity": "raw",
     "resources": "dict",
     "datetime": "str",
+    "value": "raw",
+    "document": "raw",
     "map": "dict",
     "list": "list",
     "object": "dict",
@@ -49,7 +51,7 @@ def argument(field: Field) -> Spec:
 
 
 def fields(table: Mapping[str, Field]) -> Spec:
-    return {option(name): argument(field) for name, field in table.items()}
+    return {option(name): argument(field) for name, field in table.items() if not field.get("no_option")}
 
 
 def declared(table: Mapping[str, Field], options: Mapping[str, Any]) -> dict[str, Any]:
