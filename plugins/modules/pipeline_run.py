@@ -364,12 +364,12 @@ objects:
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube import document
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import pipeline_run
-from ansible_collections.paddleflow.core.plugins.module_utils._core.workflow.declared import Documented
+from ansible_collections.paddleflow.core.plugins.module_utils._core.workflow.declared import DocumentedRun
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import noun
 
 
 def main() -> None:
-    noun.run(Documented(pipeline_run, document.load))
+    noun.run(DocumentedRun(pipeline_run, document.load))
 
 
 if __name__ == "__main__":

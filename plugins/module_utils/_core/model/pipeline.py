@@ -47,7 +47,7 @@ NOUN: OwnNoun = {
         "document": {"type": "document", "required": True, "min": 1, "max": LARGEST, "doc": "pipeline.document"},
         "description": DESCRIPTION,
         "owner": OWNER,
-        "removedVersions": {"type": "list", "max": 10000, "items": VERSION},
+        "removedVersions": {"type": "list", "max": 1000, "items": VERSION},
         "historyLimit": {"type": "int", "min": 0, "max": 10000},
         "historySeconds": {"type": "int", "min": 0, "max": 2**31 - 1},
     },

@@ -61,12 +61,6 @@ class Documented:
         """What is worth a look, of a declaration without problems."""
         return self._judge(name, spec).warnings if "document" in spec else []
 
-    def identity(self, name: str, spec: Mapping[str, Any], unique: str) -> str:
-        """Of nouns whose names may be made: from the document's name too."""
-        given = "" if name or "document" not in spec else self._judge(name, spec).name
-        found: str = self._noun.identity(name, spec, unique, given)
-        return found
-
     def _judge(self, name: str, spec: Mapping[str, Any]) -> Judged:
         key = name, values.text(dict(spec))
         if key not in self._judged:
@@ -88,11 +82,23 @@ class Documented:
         problems = [_problem(one, loaded, spec) for one in errors]
         return Judged(problems, [one.text() for one in checked.warnings], checked.document.name)
 
-    def _request(self, name: str, spec: Mapping[str, Any]) -> Request:
+    def _request(self, name: str, _spec: Mapping[str, Any]) -> Request:
         from .document import Request
 
-        if "runName" not in self._noun.NOUN["spec"]:
-            return Request(name, kept=True)
+        return Request(name, kept=True)
+
+
+class DocumentedRun(Documented):
+    """Of runs, which may say something beside their document, and are named after it."""
+
+    def identity(self, name: str, spec: Mapping[str, Any], unique: str) -> str:
+        given = "" if name or "document" not in spec else self._judge(name, spec).name
+        found: str = self._noun.identity(name, spec, unique, given)
+        return found
+
+    def _request(self, _name: str, spec: Mapping[str, Any]) -> Request:
+        from .document import Request
+
         given = {part: spec[field] for part, field in _ASKED.items() if field in spec}
         return Request(spec.get("runName", ""), **given)
 

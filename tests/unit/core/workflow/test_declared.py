@@ -9,11 +9,11 @@ import pytest
 from paddleflow_core.kube.document import load
 from paddleflow_core.model import pipeline, pipeline_run
 from paddleflow_core.model.names import option
-from paddleflow_core.workflow.declared import Documented
+from paddleflow_core.workflow.declared import Documented, DocumentedRun
 
 from tests.support.workflow import NESTED, around
 
-PIPELINE, RUN = Documented(pipeline, load), Documented(pipeline_run, load)
+PIPELINE, RUN = Documented(pipeline, load), DocumentedRun(pipeline_run, load)
 
 
 def said(noun: Documented, name: str, **spec: Any) -> list[str]:
@@ -24,6 +24,7 @@ def test_it_is_the_noun_in_all_else() -> None:
     assert PIPELINE.NOUN is pipeline.NOUN
     assert RUN.build("r", "n", {"document": "x"}) == pipeline_run.build("r", "n", {"document": "x"})
     assert not hasattr(RUN, "nothing")
+    assert not hasattr(PIPELINE, "identity")
 
 
 def test_a_good_document_is_good() -> None:
