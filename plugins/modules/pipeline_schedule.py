@@ -136,12 +136,14 @@ options:
       - Full names of components that are skipped, in place of those that the document names.
     type: list
     elements: str
-  failure_strategy:
+  on_failure:
     description:
       - Whether the first failure stops everything, or what does not depend on it goes on.
       - As the document says when it is not given.
       - One of V(fail_fast), V(continue), in any case.
     type: str
+    aliases:
+      - failure_strategy
   cache:
     description:
       - Whose results are taken from earlier runs.
@@ -290,12 +292,14 @@ options:
           - Full names of components that are skipped, in place of those that the document names.
         type: list
         elements: str
-      failure_strategy:
+      on_failure:
         description:
           - Whether the first failure stops everything, or what does not depend on it goes on.
           - As the document says when it is not given.
           - One of V(fail_fast), V(continue), in any case.
         type: str
+        aliases:
+          - failure_strategy
       cache:
         description:
           - Whose results are taken from earlier runs.

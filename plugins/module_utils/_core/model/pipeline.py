@@ -31,6 +31,7 @@ OWNER: Field = {
 }
 DESCRIPTION: Field = {"type": "string", "max": 256, "aliases": ["desc"], "doc": "pipeline.description"}
 SRC: Field = {"type": "string", "min": 1, "max": 4096, "aside": True, "doc": "pipeline.src"}
+_GROWS = "can only grow: a version that was removed does not come back"
 VERSION: Field = {"type": "int", "min": 1, "max": 2**31 - 1}
 
 NOUN: OwnNoun = {
@@ -47,10 +48,18 @@ NOUN: OwnNoun = {
         "document": {"type": "document", "required": True, "min": 1, "max": LARGEST, "doc": "pipeline.document"},
         "description": DESCRIPTION,
         "owner": OWNER,
-        "removedVersions": {"type": "list", "max": 1000, "items": VERSION},
+        "removedVersions": {
+            "type": "list",
+            "max": 1000,
+            "items": VERSION,
+            "rules": [{"rule": "oldSelf.all(one, one in self)", "message": _GROWS}],
+        },
         "historyLimit": {"type": "int", "min": 0, "max": 10000},
         "historySeconds": {"type": "int", "min": 0, "max": 2**31 - 1},
     },
+    "spec_rules": [
+        {"rule": "!has(oldSelf.removedVersions) || has(self.removedVersions)", "message": f"removedVersions {_GROWS}"}
+    ],
     "status": {
         **STATUS,
         "version": {"type": "int", "min": 1},
@@ -66,11 +75,6 @@ NOUN: OwnNoun = {
             "rule": "!has(self.status) || !has(self.status.version) || !has(self.spec.removedVersions)"
             " || !(self.status.version in self.spec.removedVersions)",
             "message": "spec.removedVersions must not hold the newest version: remove the pipeline itself",
-        },
-        {
-            "rule": "!has(oldSelf.spec.removedVersions) || has(self.spec.removedVersions)"
-            " && oldSelf.spec.removedVersions.all(one, one in self.spec.removedVersions)",
-            "message": "spec.removedVersions can only grow: a version that was removed does not come back",
         },
     ],
     "columns": [

@@ -56,7 +56,12 @@ HOW: dict[str, Field] = {
         "items": {"type": "string", "pattern": _FULL_NAME, "max": 1024},
         "doc": "pipeline.disabled",
     },
-    "failureStrategy": {"type": "string", "enum": ["fail_fast", "continue"], "doc": "pipeline.failureStrategy"},
+    "onFailure": {
+        "type": "string",
+        "enum": ["fail_fast", "continue"],
+        "aliases": ["failureStrategy"],
+        "doc": "pipeline.onFailure",
+    },
     "cache": {
         "type": "string",
         "enum": ["declared", "all", "none", "refresh"],
@@ -99,7 +104,7 @@ NOUN: OwnNoun = {
         "parameters": "InvalidPipeline",
         "disabled": "InvalidPipeline",
     }
-    | dict.fromkeys(("description", "pipeline", "path", "fileSystem", "image", "failureStrategy"), "InvalidArguments"),
+    | dict.fromkeys(("description", "pipeline", "path", "fileSystem", "image", "onFailure"), "InvalidArguments"),
     "spec": {
         "runKey": {"type": "string", "min": 1, "max": 253, "aside": True},
         "src": SRC,

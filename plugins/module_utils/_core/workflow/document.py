@@ -182,7 +182,7 @@ class Definitions:
         found = self._known[chain[-1].reference] if chain[-1].reference else chain.pop()
         for each in reversed(chain):
             found = _over(each, found)
-            if each is self.components.get(each.name):
+            if self.components.get(each.name) is each:
                 self._known[each.name] = found
         return found
 
