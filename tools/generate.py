@@ -53,7 +53,7 @@ def modules() -> dict[str, str]:
         states = getattr(file, "STATES", STATES)
         document = module_docs.documentation(name, file.NOUN, texts(name), head, states)
         source = module_docs.put(source, "DOCUMENTATION", dump(document))
-        found[path] = module_docs.put(source, "RETURN", dump(module_docs.returned(name)))
+        found[path] = module_docs.put(source, "RETURN", dump(module_docs.returned(file.NOUN["kind"])))
     return found
 
 

@@ -91,14 +91,14 @@ def _written(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def returned(module: str) -> dict[str, Any]:
+def returned(kind: str) -> dict[str, Any]:
     return {
         "objects": {
             "description": "What became of each object, in the order of the declaration.",
             "returned": "always",
             "type": "list",
             "elements": "dict",
-            "sample": [{"kind": module.title(), "namespace": "", "name": "one", "changed": True, "action": "created"}],
+            "sample": [{"kind": kind, "namespace": "", "name": "one", "changed": True, "action": "created"}],
             "contains": {
                 "kind": {"description": "Its kind.", "type": "str"},
                 "namespace": {"description": "Its namespace; empty for kinds that are in none.", "type": "str"},

@@ -337,7 +337,7 @@ objects:
   type: list
   elements: dict
   sample:
-    - kind: Pipeline_Run
+    - kind: PipelineRun
       namespace: ''
       name: one
       changed: true

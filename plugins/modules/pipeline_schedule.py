@@ -351,7 +351,7 @@ objects:
   type: list
   elements: dict
   sample:
-    - kind: Pipeline_Schedule
+    - kind: PipelineSchedule
       namespace: ''
       name: one
       changed: true

@@ -25,6 +25,12 @@ def cluster(api: ControlPlane) -> ControlPlane:
     return api
 
 
+@pytest.fixture(scope="module")
+def frozen(cluster: ControlPlane) -> str:
+    """A run that nothing has happened to."""
+    return declare(cluster, run_key="frozen", parameters={"a": 1})
+
+
 def module(api: ControlPlane, noun: str, check: bool = False, **options: Any) -> dict[str, Any]:
     given = {"kubeconfig": str(api.kubeconfig), "namespace": "default", **options}
     return modules.run(noun, given, check=check, diff=check)
@@ -242,9 +248,8 @@ class TestRun:
             {"onFailure": "continue"}, {"description": "x"}, {"path": "x"},
         ],
     )  # fmt: skip
-    def test_what_a_run_does_never_changes(self, cluster: ControlPlane, spec: dict[str, Any]) -> None:
-        name = declare(cluster, run_key="frozen", parameters={"a": 1})
-        assert "cannot be changed" in patch(cluster, "pipelinerun", name, spec)
+    def test_what_a_run_does_never_changes(self, cluster: ControlPlane, frozen: str, spec: dict[str, Any]) -> None:
+        assert "cannot be changed" in patch(cluster, "pipelinerun", frozen, spec)
 
     def test_how_long_it_is_kept_may_change(self, cluster: ControlPlane) -> None:
         name = declare(cluster, run_key="kept", ttl_seconds_after_finished=60)

@@ -181,9 +181,9 @@ class Definitions:
             chain.append(self.components[target])
         found = self._known[chain[-1].reference] if chain[-1].reference else chain.pop()
         for each in reversed(chain):
-            found = _over(each, found)
-            if self.components.get(each.name) is each:
-                self._known[each.name] = found
+            name, found = each.name, _over(each, found)
+            if self.components.get(name) is each:
+                self._known[name] = found
         return found
 
 

@@ -116,3 +116,16 @@ def test_a_run_is_named_after_its_document() -> None:
     assert RUN.identity("given", spec, "u") == "given"
     assert RUN.identity("", {"pipeline": {"name": "p"}}, "u").startswith("p-")
     assert RUN.identity("", {"document": "a: [", "runKey": "k"}, "u").startswith("run-")
+
+
+def test_no_document_is_read_twice() -> None:
+    read: list[str] = []
+
+    def counted(text: str) -> Any:
+        read.append(text)
+        return load(text)
+
+    run, spec = DocumentedRun(pipeline_run, counted), {"document": NESTED, "runKey": "k"}
+    assert list(run.problems("", spec)) == []
+    run.warnings(run.identity("", spec, "u"), spec)
+    assert read == [NESTED]
