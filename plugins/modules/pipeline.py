@@ -59,8 +59,6 @@ options:
       - The namespace when it is not given.
       - It cannot be changed.
     type: str
-    aliases:
-      - username
   removed_versions:
     description:
       - Versions that are out of use, which no run and no schedule can name any more.
@@ -127,8 +125,6 @@ options:
           - The namespace when it is not given.
           - It cannot be changed.
         type: str
-        aliases:
-          - username
       removed_versions:
         description:
           - Versions that are out of use, which no run and no schedule can name any more.

@@ -117,8 +117,6 @@ options:
       - The namespace when it is not given.
       - It cannot be changed.
     type: str
-    aliases:
-      - username
   parameters:
     description:
       - Values of parameters, by name for every component that has it, or by full name such as dag.step.name for one.
@@ -273,8 +271,6 @@ options:
           - The namespace when it is not given.
           - It cannot be changed.
         type: str
-        aliases:
-          - username
       parameters:
         description:
           - Values of parameters, by name for every component that has it, or by full name such as dag.step.name for one.

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .job_fields import NOUN as NOUN
+from . import job_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from .check import Problem
     from .jobs.tasks import Given
+    from .table import Noun
+
+NOUN: Noun = job_fields.NOUN
 
 
 def problems(name: str, spec: Mapping[str, Any], given: Given | None = None) -> Iterator[Problem]:

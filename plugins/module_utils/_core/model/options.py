@@ -36,8 +36,8 @@ _TYPES = {
 def argument(field: Field) -> Spec:
     """Bounds, patterns and required fields are checked by the model, which says more about them."""
     spec: Spec = {"type": _TYPES[field["type"]]}
-    if field.get("secret"):
-        spec["no_log"] = True
+    if "secret" in field:
+        spec["no_log"] = field["secret"]
     if "aliases" in field:
         spec["aliases"] = [option(alias) for alias in field["aliases"]]
     item = field.get("items")

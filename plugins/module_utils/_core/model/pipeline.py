@@ -24,7 +24,7 @@ OWNER: Field = {
     "type": "string",
     "immutable": True,
     "pattern": "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
-    "aliases": ["username"],
+    # Not username, as the reference has it: that is an option of the connection.
     "min": 1,
     "max": 63,
     "doc": "pipeline.owner",

@@ -106,7 +106,7 @@ NOUN: OwnNoun = {
     }
     | dict.fromkeys(("description", "pipeline", "path", "fileSystem", "image", "onFailure"), "InvalidArguments"),
     "spec": {
-        "runKey": {"type": "string", "min": 1, "max": 253, "aside": True},
+        "runKey": {"type": "string", "min": 1, "max": 253, "aside": True, "secret": False},
         "src": SRC,
         "checkCache": {"type": "bool", "default": True, "aside": True},
         "force": {"type": "bool", "default": False, "aside": True},

@@ -40,7 +40,7 @@ class Field(TypedDict):
     quoted: NotRequired[bool]
     min: NotRequired[int]
     max: NotRequired[int]
-    # Never part of the object, only of a Secret beside it; never shown.
+    # Never part of the object, only of a Secret beside it; never shown. False where a name only sounds like it.
     secret: NotRequired[bool]
     # Only of a declaration, such as the file that a field's text is read from: never part of the object.
     aside: NotRequired[bool]

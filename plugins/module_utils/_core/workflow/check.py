@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..model.check import show
 from . import graph, mount, request, scope
 from .document import Definitions, Document, Limits, Request, read, steps, walk
-from .finding import At, Finding, Report
+from .finding import At, Finding, Report, listed
 
 if TYPE_CHECKING:
     from .component import Component
@@ -105,5 +105,5 @@ def _step(report: Report, step: Component, document: Document, asked: Request, t
     for one in (*step.cache.scopes, *document.cache.scopes):
         if one.name not in names and one.at not in told:
             told.add(one.at)  # those of the whole document are told at one step only
-            allowed = f"one that step {step.name} mounts, {', '.join(sorted(names))}" if names else "left out"
+            allowed = f"one that step {step.name} mounts, {listed(sorted(names))}" if names else "left out"
             report.wrong("1.8", one.at.of("name"), show(one.name), allowed)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..model.check import Path, Problem, show
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
 
+_LISTED = 20
 # No rule looks deeper into a document than this.
 _DEEPEST = 200
 
@@ -87,6 +89,14 @@ def _paths(value: object, path: Path) -> Iterator[Path]:
         items = enumerate(value)
     for key, one in items:
         yield from _paths(one, (*path, key))
+
+
+def listed(names: Iterable[str], none: str = "none") -> str:
+    """Names in a message: of thousands, enough to see what they are like."""
+    found = list(islice(names, _LISTED + 1))
+    if len(found) > _LISTED:
+        return f"{', '.join(found[:_LISTED])} and more"
+    return ", ".join(found) or none
 
 
 def mapping(report: Report, rule: str, value: object, at: At) -> Mapping[Any, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..model.check import show
 from .document import Definitions, Document, cycles, walk
+from .finding import listed
 from .parameter import TYPES, fits
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from .component import Component
     from .finding import Report
+
+_SHOWN = 50
 
 
 def check(report: Report, document: Document) -> Definitions:
@@ -40,15 +43,21 @@ def check(report: Report, document: Document) -> Definitions:
 def _dependencies(report: Report, one: Component, siblings: Mapping[str, Component]) -> None:
     for name in one.deps:
         if name not in siblings:
-            others = ", ".join(other for other in siblings if other != one.name) or "nothing, since there is no other"
+            others = listed((other for other in siblings if other != one.name), "nothing, since there is no other")
             why = "A component waits for components of its own DAG only."
             report.wrong("Y-11", one.at.of("deps"), f"on {show(name)}", others, why)
 
 
 def _acyclic(report: Report, level: Mapping[str, Component]) -> None:
     for cycle in cycles({name: one.deps for name, one in level.items()}):
-        way = " -> ".join([*cycle, cycle[0]])
+        way = _way(cycle)
         report.wrong("Y-12", level[cycle[0]].at.of("deps"), f"a cycle, {way}", "without cycles")
+
+
+def _way(cycle: list[str]) -> str:
+    """Its members, unless they are more than anybody reads."""
+    shown = [*cycle[:_SHOWN], f"{len(cycle) - _SHOWN} more"] if len(cycle) > _SHOWN else cycle
+    return " -> ".join([*shown, cycle[0]])
 
 
 def _recursions(report: Report, definitions: Mapping[str, Component]) -> frozenset[str]:
@@ -58,7 +67,7 @@ def _recursions(report: Report, definitions: Mapping[str, Component]) -> frozens
     }
     found: set[str] = set()
     for cycle in cycles(edges):
-        way = " -> ".join([*cycle, cycle[0]])
+        way = _way(cycle)
         report.wrong("Y-26", definitions[cycle[0]].at, f"referenced by itself, {way}", "without recursion")
         found.update(cycle)
     return frozenset(found)
@@ -67,7 +76,7 @@ def _recursions(report: Report, definitions: Mapping[str, Component]) -> frozens
 def _reference(report: Report, one: Component, definitions: Definitions, brackets: bool) -> None:
     known = definitions.components
     if one.reference not in known:
-        names = f"one of {', '.join(known)}" if known else "a member of components, of which there are none"
+        names = f"one of {listed(known)}" if known else "a member of components, of which there are none"
         report.wrong("Y-20", one.at.of("reference", "component"), show(one.reference), names)
         return
     target = definitions.resolve(known[one.reference])
@@ -76,7 +85,7 @@ def _reference(report: Report, one: Component, definitions: Definitions, bracket
     for name, parameter in one.parameters.items():
         its = target.parameters.get(name)
         if its is None:
-            allowed = f"one of {', '.join(target.parameters)}" if target.parameters else "left out"
+            allowed = f"one of {listed(target.parameters)}" if target.parameters else "left out"
             report.wrong("Y-23", parameter.at, f"no parameter of {one.reference}", allowed)
         elif its.type in TYPES and parameter.value is not None and not fits(parameter.value, its.type, brackets):
             allowed = f"{TYPES[its.type]}, which type {its.type} asks for"

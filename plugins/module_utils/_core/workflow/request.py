@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..model.check import show
 from . import template
-from .finding import At, Report
+from .finding import At, Report, listed
 from .parameter import TYPES, converted, fits
 from .scope import Scope, parameter_value
 
@@ -97,9 +97,9 @@ def _meant(report: Report, uses: Mapping[str, Use], key: str, at: At) -> list[st
     full, point, name = key.rpartition(".")
     if point:
         if full not in uses:
-            report.wrong("R-11", at, f"of {full}, which is no component", f"of one of {', '.join(uses) or 'none'}")
+            report.wrong("R-11", at, f"of {full}, which is no component", f"of one of {listed(uses)}")
         elif name not in uses[full].found.parameters:
-            names = ", ".join(uses[full].found.parameters) or "which there is none"
+            names = listed(uses[full].found.parameters, "which there is none")
             report.wrong("R-11", at, f"not known to {full}", f"one of its parameters, {names}")
         else:
             return [full]
@@ -108,7 +108,7 @@ def _meant(report: Report, uses: Mapping[str, Use], key: str, at: At) -> list[st
     found = [full for full, use in uses.items() if name in use.found.parameters and _reached(use, uses)]
     if not found:
         known = sorted({one for use in uses.values() for one in use.found.parameters})
-        report.wrong("R-10", at, "declared by no component", f"one of {', '.join(known) or 'none'}")
+        report.wrong("R-10", at, "declared by no component", f"one of {listed(known)}")
     return found
 
 
@@ -135,7 +135,7 @@ def _disabled(report: Report, document: Document, uses: Mapping[str, Use]) -> No
         if full in seen:
             report.wrong("X-21", at, f"{show(full)} for the second time", "each name once")
         elif full not in uses:
-            report.wrong("X-21", at, show(full), f"names of components, {', '.join(uses)}")
+            report.wrong("X-21", at, show(full), f"names of components, {listed(uses)}")
         else:
             for user in _users(uses, full, frozenset(document.disabled)):
                 allowed = f"left out, or {user} disabled too"

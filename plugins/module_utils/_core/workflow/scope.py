@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..model.check import show
 from . import template
+from .finding import listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -90,8 +91,8 @@ def _own(scope: Scope, part: Part, at: At, kinds: tuple[str, ...]) -> None:
         why = "Take it as a parameter or an input artifact first, and use that."
         scope.wrong("T-19" if at.path[-1] == "condition" else "T-17", at, part, "of another component", allowed, why)
     elif part.token not in template.SYSTEM and part.token not in names:
-        listed = f"These are {', '.join(names)}." if names else "There are none."
-        scope.wrong("T-17", at, part, "which is not known here", allowed, listed)
+        these = f"These are {listed(names)}." if names else "There are none."
+        scope.wrong("T-17", at, part, "which is not known here", allowed, these)
 
 
 def _loop(scope: Scope, text: str, at: At) -> None:
@@ -101,7 +102,7 @@ def _loop(scope: Scope, text: str, at: At) -> None:
         rule = "T-19" if part.owner else "T-17"
         allowed = "one of the component's own parameters or input artifacts"
         scope.wrong(
-            rule, at, part, "which is none", allowed, f"These are {', '.join(names)}." if names else "There are none."
+            rule, at, part, "which is none", allowed, f"These are {listed(names)}." if names else "There are none."
         )
 
 
@@ -134,7 +135,7 @@ def _input(scope: Scope, part: Part, at: At) -> bool:
 def _output(scope: Scope, part: Part, at: At) -> bool:
     child = scope.one.children.get(part.owner)
     if part.owner and child is None:
-        scope.wrong("T-11", at, part, f"of {part.owner}, which is no child", f"of {_listed(scope.one.children)}")
+        scope.wrong("T-11", at, part, f"of {part.owner}, which is no child", f"of {_of_which(scope.one.children)}")
     elif child is not None:
         _taken(scope, part, at, child, "output")
     return bool(part.owner)
@@ -155,7 +156,7 @@ def _of_parent(scope: Scope, part: Part, at: At, kind: str) -> None:
         if not parent.loops:
             scope.wrong("T-13", at, part, f"but {parent.name} does not loop", "of a parent with loop_argument")
     elif part.name not in _names(parent, (kind,)):
-        allowed = f"one of its {_OWN[kind]}, {_listed(_names(parent, (kind,)))}"
+        allowed = f"one of its {_OWN[kind]}, {_of_which(_names(parent, (kind,)))}"
         scope.wrong("T-12", at, part, f"which {parent.name} does not have", allowed)
 
 
@@ -163,7 +164,7 @@ def _of_dependency(scope: Scope, part: Part, at: At, kind: str) -> None:
     other = scope.siblings.get(part.owner)
     if other is None or other is scope.one:
         others = [name for name in scope.siblings if name != scope.one.name]
-        scope.wrong("T-11", at, part, f"but {part.owner} is no other component here", f"of {_listed(others)}")
+        scope.wrong("T-11", at, part, f"but {part.owner} is no other component here", f"of {_of_which(others)}")
         return
     if part.owner not in scope.one.deps:
         why = f"Add {part.owner} to deps."
@@ -179,12 +180,12 @@ def _taken(scope: Scope, part: Part, at: At, other: Component, kind: str) -> Non
     if part.name == template.LOOP:
         scope.wrong("T-13", at, part, "the loop item of another component", f"of {template.PARENT}")
     elif part.name not in names:
-        allowed = f"one of its {_OWN[kind]}, {_listed(names)}"
+        allowed = f"one of its {_OWN[kind]}, {_of_which(names)}"
         scope.wrong("T-11", at, part, f"which {other.name} does not have", allowed)
     elif kind == "output" and found.condition.strip():
         why = "Its parameters can be used, and deps may name it."
         scope.wrong("T-14", at, part, f"but {other.name} has a condition", "of a component that always runs", why)
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names) or "which there is none"
+def _of_which(names: Iterable[str]) -> str:
+    return listed(names, "which there is none")

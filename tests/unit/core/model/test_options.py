@@ -20,6 +20,7 @@ FIELDS: dict[str, Field] = {
     "inner": {"type": "object", "fields": INNER},
     "rows": {"type": "list", "items": {"type": "object", "fields": INNER}},
     "text": {"type": "document"},
+    "runKey": {"type": "string", "secret": False},
     "byState": {"type": "string", "no_option": True},
 }
 SUBOPTIONS = {"pod_ips": {"type": "str"}, "secret_key": {"type": "str", "no_log": True}}
@@ -34,6 +35,7 @@ def test_a_field_is_an_option_of_a_type_that_ansible_knows() -> None:
         "inner": {"type": "dict", "options": SUBOPTIONS},
         "rows": {"type": "list", "elements": "dict", "options": SUBOPTIONS},
         "text": {"type": "raw"},
+        "run_key": {"type": "str", "no_log": False},
     }
 
 

@@ -65,7 +65,7 @@ def test_what_is_wrong(file: str, spec: dict[str, Any], text: str) -> None:
 @pytest.mark.parametrize(
     ("file", "spec"),
     [
-        ("pipeline", {"document": {"name": "a"}, "desc": "d", "username": "alice", "removedVersions": ["1"]}),
+        ("pipeline", {"document": {"name": "a"}, "desc": "d", "owner": "alice", "removedVersions": ["1"]}),
         ("pipeline_run", {"fsName": "lab", "dockerEnv": "i"}),
         ("pipeline_run", {"pipeline": {"name": "a", "version": 1}, "fileSystem": "lab", "disabled": ["a.b-c"]}),
         ("pipeline_schedule", {**SCHEDULE, "startTime": "2026-01-31 08:00:00", "endTime": "2026-02-01t00:00:00z"}),

@@ -127,3 +127,14 @@ def test_a_cycle_is_found_exactly_where_there_is_one(edges: dict[int, list[int]]
         for one in free:
             del left[one]
     assert bool(found) == bool(left)
+
+
+def test_messages_about_thousands_stay_short() -> None:
+    steps = ", ".join(f"s{number}: {{deps: q{number}}}" for number in range(3000))
+    found = said(around(f"{{{steps}}}"))
+    assert len(found) == 3000
+    assert max(map(len, found)) < 400
+    assert "s20 and more. A component waits" in found[0]
+    ring = ", ".join(f"s{number}: {{deps: s{(number + 1) % 3000}}}" for number in range(3000))
+    (line,) = said(around(f"{{{ring}}}"))
+    assert "s49 -> 2950 more -> s0, but must be without cycles" in line
