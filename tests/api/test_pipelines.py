@@ -12,6 +12,7 @@ import pytest
 from tests.support import modules
 from tests.support.binaries import ROOT
 from tests.support.control_plane import ControlPlane
+from tests.support.kube_api import define
 from tests.support.workflow import NESTED, around
 
 KINDS = ("pipelines", "pipelineruns", "pipelineschedules")
@@ -19,9 +20,7 @@ KINDS = ("pipelines", "pipelineruns", "pipelineschedules")
 
 @pytest.fixture(scope="module")
 def cluster(api: ControlPlane) -> ControlPlane:
-    api.kubectl("apply", "--server-side", *(f"--filename={ROOT}/crds/{kind}.paddleflow.org.yaml" for kind in KINDS))
-    established = (f"crd/{kind}.paddleflow.org" for kind in KINDS)
-    api.kubectl("wait", "--for=condition=Established", "--timeout=30s", *established)
+    define(api, *(ROOT / f"crds/{kind}.paddleflow.org.yaml" for kind in KINDS))
     return api
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
 from paddleflow_core.kube import config
 from paddleflow_core.kube.client import Client, Object
+from paddleflow_core.kube.declare import Run, Wanted, declare
 from paddleflow_core.kube.discovery import Discovery
 from paddleflow_core.kube.transport import Transport
 
@@ -70,6 +73,17 @@ def session_in(api: ControlPlane, namespace: str) -> Iterator[Session]:
         yield session
     finally:
         session.close()
+
+
+def define(api: ControlPlane, *files: Path) -> None:
+    """Kinds, until they are served. `kubectl wait` fails on a definition that has no conditions yet."""
+    session = Session(api)
+    try:
+        wanted = [Wanted(yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files]
+        outcomes = declare(Run(session.client(), time.monotonic() + 60), wanted)
+    finally:
+        session.close()
+    assert [str(one.error) for one in outcomes if one.error] == []
 
 
 def config_map(namespace: str, name: str, **data: str) -> Object:
