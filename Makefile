@@ -52,6 +52,11 @@ verify: $(PLAY) ## Prove that what quickstart installed works, in a table
 	@$(BUILD)/play-venv/bin/python -m tools.collection --install $(INSTALLED)
 	$(installed_play) paddleflow.core.verify $(ARGS)
 
+.PHONY: stop
+stop: $(PLAY) ## Stop what quickstart made and keep its data; make quickstart starts it again
+	@$(BUILD)/play-venv/bin/python -m tools.collection --install $(INSTALLED)
+	$(installed_play) paddleflow.core.reset -e cluster_state=stopped $(ARGS)
+
 .PHONY: down
 down: $(PLAY) ## Stop and remove what quickstart made; the caches of what was compiled stay
 	@$(BUILD)/play-venv/bin/python -m tools.collection --install $(INSTALLED)
@@ -92,11 +97,15 @@ molecule: env deps installed ## Converge the quickstart twice and verify it
 	@$(dev)/molecule test -s default || { code=$$?; $(dev)/molecule cleanup -s default; exit $$code; }
 
 .PHONY: bench
-bench: bench-ground ## Run every benchmark
+bench: bench-ground bench-modules ## Run every benchmark
 
 .PHONY: bench-ground
 bench-ground: env deps installed ## Measure how fast a cluster comes up, and its cost when idle (ARGS=--cold compiles all)
 	@$(dev)/python -m tests.bench.ground $(ARGS)
+
+.PHONY: bench-modules
+bench-modules: env deps ## Measure our modules beside kubernetes.core's (ARGS="--rounds 1 --scale 0.1" for a quick look)
+	@$(dev)/python -m tests.bench.modules $(ARGS)
 
 # --- what is derived ----------------------------------------------------------------------------
 

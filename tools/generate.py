@@ -37,23 +37,37 @@ def outputs() -> dict[str, str]:
         definition = crd(noun, texts(name))
         sources = f"plugins/module_utils/_core/model/{name}.py and docs/model/{name}.yaml"
         found[f"crds/{definition['metadata']['name']}.yaml"] = HEADER.format(sources=sources) + dump(definition)
-    return found | modules()
+    return found | policies() | modules()
+
+
+def policies() -> dict[str, str]:
+    """What the API server checks of objects that use queues and file systems: each policy with its binding."""
+    from paddleflow_core.model import policies
+
+    header = HEADER.format(sources="plugins/module_utils/_core/model/policies.py")
+    found = {}
+    for policy, binding in policies.policies():
+        name = policy["metadata"]["name"]
+        found[f"crds/policies/{name}.yaml"] = header + dump(policy)
+        found[f"crds/policies/{name}.binding.yaml"] = header + dump(binding)
+    return found
 
 
 def modules() -> dict[str, str]:
     """The modules of nouns, each with its documentation as the model says it."""
     heads = yaml.safe_load((ROOT / "docs/model/modules.yaml").read_text(encoding="utf-8"))
-    from paddleflow_core.model.options import STATES
-
     found = {}
     for name, head in heads.items():
-        file = importlib.import_module(f"paddleflow_core.model.{name}")
+        info = name.endswith("_info")
+        noun = importlib.import_module(f"paddleflow_core.model.{name.removesuffix('_info')}").NOUN
         path = f"plugins/modules/{name}.py"
         source = (ROOT / path).read_text(encoding="utf-8")
-        states = getattr(file, "STATES", STATES)
-        document = module_docs.documentation(name, file.NOUN, texts(name), head, states)
+        if info:
+            document, answer = module_docs.info_documentation(name, noun, head), module_docs.info_returned(name, head)
+        else:
+            document, answer = module_docs.documentation(name, noun, texts(name), head), module_docs.returned(noun)
         source = module_docs.put(source, "DOCUMENTATION", dump(document))
-        found[path] = module_docs.put(source, "RETURN", dump(module_docs.returned(file.NOUN["kind"])))
+        found[path] = module_docs.put(source, "RETURN", dump(answer))
     return found
 
 
@@ -68,7 +82,7 @@ def _read(name: str) -> dict[str, str]:
 
 
 def dump(document: Any) -> str:
-    text: str = yaml.dump(document, Dumper=IndentedDumper, sort_keys=False, width=150)
+    text: str = yaml.dump(document, Dumper=IndentedDumper, sort_keys=False, width=140)
     return text
 
 
@@ -82,10 +96,19 @@ class IndentedDumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Of several lines (an expression of a policy): as they are."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+IndentedDumper.add_representer(str, _text)
+
+
 def stale(content: dict[str, str]) -> list[str]:
     """Files that differ from what they should be, are missing, or are left over."""
     wrong = [path for path, text in content.items() if not same(ROOT / path, text)]
-    left = [f"crds/{path.name}" for path in (ROOT / "crds").glob("*.yaml") if f"crds/{path.name}" not in content]
+    found = (path.relative_to(ROOT).as_posix() for path in (ROOT / "crds").rglob("*.yaml"))
+    left = [path for path in found if path not in content]
     return sorted(wrong + left)
 
 

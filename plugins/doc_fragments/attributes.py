@@ -29,3 +29,27 @@ attributes:
     platforms: posix
     support: full
 """
+
+    INFO = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Can run in check_mode and return changed status prediction without modifying target.
+    support: full
+    details: It only reads.
+  diff_mode:
+    description: Will return details on what has changed (or possibly needs changing in check_mode), when in diff mode.
+    support: none
+    details: It changes nothing.
+  idempotent:
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+    support: full
+  action_group:
+    description: Use C(group/paddleflow.core.paddleflow) in C(module_defaults) to set the connection for all modules.
+    support: full
+    membership: [paddleflow.core.paddleflow]
+  platform:
+    description: Target OS or families that can be operated against.
+    platforms: posix
+    support: full
+"""

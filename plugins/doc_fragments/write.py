@@ -20,10 +20,6 @@ options:
     description: Whether each object itself is returned too.
     type: bool
     default: false
-  wait:
-    description: Whether to wait until the objects are as declared, not only written.
-    type: bool
-    default: false
   wait_timeout:
     description: Seconds that everything may take, the waiting included.
     type: int

@@ -21,7 +21,8 @@ options:
   _input:
     description:
       - The results of the probe's tasks, C(node) for the machine that will run the cluster and C(control) for the
-        control node; either may be left out.
+        control node; either may be left out. C(registry) holds under C(results) what the registry of the images answered,
+        C(known) a list of findings from elsewhere.
     type: dict
     required: true
   settings:
@@ -52,7 +53,7 @@ _value:
 import typing as t
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.finding import as_data
+from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.finding import Finding, as_data
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.preflight import evaluate, facts_of
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.preflight_settings import Settings
 
@@ -65,8 +66,13 @@ def preflight_findings(results: Mapping[str, t.Any], settings: Mapping[str, t.An
         needs = Settings.from_data(settings or {})
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
-    found = evaluate(facts_of(results.get("node")), facts_of(results.get("control")), needs)
-    return as_data(found, f"preflight of {needs.host}")
+    answers = (results.get("registry") or {}).get("results") or ()
+    found = evaluate(facts_of(results.get("node")), facts_of(results.get("control")), needs, answers)
+    known = (
+        Finding(**{name: text for name, text in each.items() if name != "message"})
+        for each in results.get("known") or ()
+    )
+    return as_data([*known, *found], f"preflight of {needs.host}")
 
 
 class FilterModule:

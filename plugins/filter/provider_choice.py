@@ -23,9 +23,8 @@ options:
     type: str
     required: true
   marker:
-    description: The text of C(install.json) in the data directory, which an installation leaves there.
+    description: The text of C(install.json) in the data directory, which an installation leaves there; none when there is no such file.
     type: str
-    default: ""
   kubeconfig:
     description: Path of the kubeconfig that was named for this run.
     type: str

@@ -30,7 +30,8 @@ options:
     description: Further annotations of the object.
     type: dict
   state:
-    description: What it shall be; V(present) when nothing is given.
+    description:
+      - What it shall be; V(present) when nothing is given.
     type: str
     choices:
       - present
@@ -96,7 +97,8 @@ options:
         description: Further annotations of the object.
         type: dict
       state:
-        description: What it shall be; V(present) when nothing is given.
+        description:
+          - What it shall be; V(present) when nothing is given.
         type: str
         choices:
           - present
@@ -145,6 +147,7 @@ extends_documentation_fragment:
   - paddleflow.core.auth
   - paddleflow.core.write
   - paddleflow.core.attributes
+  - paddleflow.core.wait
 """
 
 EXAMPLES = r"""
@@ -180,7 +183,7 @@ objects:
   elements: dict
   sample:
     - kind: Pipeline
-      namespace: ''
+      namespace: team
       name: one
       changed: true
       action: created

@@ -31,7 +31,8 @@ options:
     description: Further annotations of the object.
     type: dict
   state:
-    description: What it shall be; V(present) when nothing is given.
+    description:
+      - What it shall be; V(present) when nothing is given.
     type: str
     choices:
       - present
@@ -172,7 +173,8 @@ options:
         description: Further annotations of the object.
         type: dict
       state:
-        description: What it shall be; V(present) when nothing is given.
+        description:
+          - What it shall be; V(present) when nothing is given.
         type: str
         choices:
           - present
@@ -296,6 +298,7 @@ extends_documentation_fragment:
   - paddleflow.core.auth
   - paddleflow.core.write
   - paddleflow.core.attributes
+  - paddleflow.core.wait
 """
 
 EXAMPLES = r"""
@@ -334,7 +337,7 @@ objects:
   elements: dict
   sample:
     - kind: PipelineRun
-      namespace: ''
+      namespace: team
       name: one
       changed: true
       action: created
@@ -352,7 +355,7 @@ objects:
       description: Whether it was, or in check mode would be, changed.
       type: bool
     action:
-      description: One of V(created), V(changed), V(recreated), V(deleted), V(unchanged), V(failed).
+      description: One of V(created), V(changed), V(recreated), V(deleted), V(stopped), V(retried), V(unchanged), V(failed).
       type: str
     error:
       description: Why it failed, when it did.

@@ -28,7 +28,8 @@ options:
     description: Further annotations of the object.
     type: dict
   state:
-    description: What it shall be; V(present) when nothing is given.
+    description:
+      - What it shall be; V(present) when nothing is given.
     type: str
     choices:
       - present
@@ -182,7 +183,8 @@ options:
         description: Further annotations of the object.
         type: dict
       state:
-        description: What it shall be; V(present) when nothing is given.
+        description:
+          - What it shall be; V(present) when nothing is given.
         type: str
         choices:
           - present
@@ -319,6 +321,7 @@ extends_documentation_fragment:
   - paddleflow.core.auth
   - paddleflow.core.write
   - paddleflow.core.attributes
+  - paddleflow.core.wait
 """
 
 EXAMPLES = r"""
@@ -348,7 +351,7 @@ objects:
   elements: dict
   sample:
     - kind: PipelineSchedule
-      namespace: ''
+      namespace: team
       name: one
       changed: true
       action: created

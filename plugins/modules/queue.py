@@ -14,6 +14,7 @@ description:
   - An O(objects) list declares many queues in one task; parents are written before their children.
   - Quantities are compared by value, so V(1000m) is V(1) and V(1024Mi) is V(1Gi).
   - A limit below what is in use is accepted; running jobs continue.
+  - With V(open), V(closed) or V(drained) and a name alone, what was declared of the queue stays as it is.
 author:
   - The paddleflow.core authors (@paddleflow)
 options:
@@ -27,11 +28,17 @@ options:
     description: Further annotations of the object.
     type: dict
   state:
-    description: What it shall be; V(present) when nothing is given.
+    description:
+      - What it shall be; V(present) when nothing is given.
+      - V(closed) lets what runs end and nothing new begin, V(drained) also stops what runs, and V(open) is the opposite of both.
+      - V(absent) refuses while jobs use the queue, unless O(force) is set.
     type: str
     choices:
       - present
       - absent
+      - open
+      - closed
+      - drained
   namespace:
     description:
       - Namespace that the queue's jobs run in.
@@ -91,8 +98,8 @@ options:
     elements: str
   ordering:
     description:
-      - V(Fair) lets any job that fits run, V(StrictFIFO) keeps everybody waiting behind the first, V(BestEffortFIFO) lets others pass a first one that
-        does not fit.
+      - V(Fair) lets any job that fits run, V(StrictFIFO) keeps everybody waiting behind the first, V(BestEffortFIFO) lets others pass a first
+        one that does not fit.
       - When nothing is given it is V(Fair).
       - One of V(Fair), V(StrictFIFO), V(BestEffortFIFO), in any case.
     type: str
@@ -134,11 +141,17 @@ options:
         description: Further annotations of the object.
         type: dict
       state:
-        description: What it shall be; V(present) when nothing is given.
+        description:
+          - What it shall be; V(present) when nothing is given.
+          - V(closed) lets what runs end and nothing new begin, V(drained) also stops what runs, and V(open) is the opposite of both.
+          - V(absent) refuses while jobs use the queue, unless O(force) is set.
         type: str
         choices:
           - present
           - absent
+          - open
+          - closed
+          - drained
       namespace:
         description:
           - Namespace that the queue's jobs run in.
@@ -198,8 +211,8 @@ options:
         elements: str
       ordering:
         description:
-          - V(Fair) lets any job that fits run, V(StrictFIFO) keeps everybody waiting behind the first, V(BestEffortFIFO) lets others pass a first one that
-            does not fit.
+          - V(Fair) lets any job that fits run, V(StrictFIFO) keeps everybody waiting behind the first, V(BestEffortFIFO) lets others pass a first
+            one that does not fit.
           - When nothing is given it is V(Fair).
           - One of V(Fair), V(StrictFIFO), V(BestEffortFIFO), in any case.
         type: str
@@ -223,10 +236,15 @@ options:
         description:
           - How many jobs of the queue may run at once.
         type: int
+  force:
+    description: Whether V(state=absent) stops what still runs in the queue.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - paddleflow.core.auth
   - paddleflow.core.write
   - paddleflow.core.attributes
+  - paddleflow.core.wait
 """
 
 EXAMPLES = r"""
@@ -252,7 +270,13 @@ EXAMPLES = r"""
         max: {cpu: 100}
         ordering: StrictFIFO
 
-- name: Take a queue away
+- name: Let nothing new begin in a queue, stop what runs, and wait until it is empty
+  paddleflow.core.queue:
+    name: biology
+    state: drained
+    wait: true
+
+- name: Take a queue away that nothing uses
   paddleflow.core.queue:
     name: biology
     state: absent
@@ -284,7 +308,7 @@ objects:
       description: Whether it was, or in check mode would be, changed.
       type: bool
     action:
-      description: One of V(created), V(changed), V(recreated), V(deleted), V(unchanged), V(failed).
+      description: One of V(created), V(changed), V(recreated), V(deleted), V(opened), V(closed), V(drained), V(unchanged), V(failed).
       type: str
     error:
       description: Why it failed, when it did.
@@ -295,11 +319,11 @@ objects:
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import queue
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import noun
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import noun, queues
 
 
 def main() -> None:
-    noun.run(queue)
+    noun.run(queue, queues.carry, queues.BESIDE)
 
 
 if __name__ == "__main__":

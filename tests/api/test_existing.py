@@ -263,7 +263,7 @@ def refusals(site: Site, stranger: str) -> Play:
     hosts["clerk"] |= {"volcano_namespace": CLERKS, "verify_demo_namespace": CLERKS}
     hosts["classes"]["volcano_priority_classes"] = {"system-node-critical": 1}
     hosts["registry"]["preflight_images"] = True
-    hosts["cache"] |= {"preflight_images": True, "images_registry": "registry.example/platform"}
+    hosts["cache"] |= {"preflight_images": True, "images_registry": "registry.example/platform", "images_push": False}
     hosts["cache"] |= {"artifacts_cache_dir": f"{site.folder}/cache", "preflight_build_gib": "9999999"}
     hosts["cache"]["preflight_control"] = True  # else the first host answers for the control node
     hosts["auto"] = {"kubernetes_provider": "auto", "kubernetes_instance": "a-very-long-instance"}

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +14,8 @@ import pytest
 from paddleflow_core.plan.access import GRANTING, NEEDS, Need
 
 from tests.support import volcano
-from tests.support.binaries import ROOT, built
-from tests.support.control_plane import ControlPlane
+from tests.support.binaries import ROOT
+from tests.support.control_plane import ControlPlane, controllers
 from tests.support.named_cluster import Site
 from tests.support.plays import Play
 
@@ -79,26 +78,8 @@ def upstream(within: str) -> dict[str, Any]:
     return thing("Deployment", "volcano-scheduler", "apps/v1", within=within, spec=spec)
 
 
-@contextlib.contextmanager
-def controllers(api: ControlPlane) -> Iterator[None]:
-    """What takes namespaces and what is owned away, as on every cluster."""
-    names = "namespace-controller,garbage-collector-controller,serviceaccount-controller"
-    command = [
-        str(built("kube") / "kube"),
-        "kube-controller-manager",
-        f"--kubeconfig={api.kubeconfig}",
-        "--secure-port=0",
-    ]
-    command += [f"--controllers={names}", "--leader-elect=false"]
-    with (
-        (api.folder / "controllers.log").open("wb") as log,
-        subprocess.Popen(command, stdout=log, stderr=log) as process,
-    ):
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait(30)
+# What takes namespaces and what is owned away, as on every cluster.
+CONTROLLERS = ("namespace-controller", "garbage-collector-controller", "serviceaccount-controller")
 
 
 @dataclass(frozen=True)
@@ -203,7 +184,7 @@ def runs(site: Site) -> Iterator[Runs]:
             classes = {item["metadata"]["name"]: item["metadata"].get("labels", {}) for item in items}
             check = site.run(PLAYBOOK, {"least": host(site, "least", **gone)}, "--check")
             after_check = kubectl("get", f"{CLUSTER_WIDE},{WITHIN}", f"--namespace={ROOM}", *GONE)
-            with controllers(site.api):
+            with controllers(site.api, *CONTROLLERS):
                 absent = site.run(PLAYBOOK, {"least": host(site, "least", **gone)})
                 left = kubectl("get", f"{CLUSTER_WIDE},{WITHIN}", f"--namespace={ROOM}", *GONE)
                 rows = verified(site)

@@ -270,7 +270,7 @@ class TestStop:
     def test_a_run_is_stopped_once_and_then_by_force(self, cluster: ControlPlane) -> None:
         name = declare(cluster, run_key="stop")
         would = module(cluster, "pipeline_run", check=True, name=name, state="stopped")
-        assert would["objects"][0]["action"] == "changed"
+        assert would["objects"][0]["action"] == "stopped"
         assert "stop" not in live(cluster, "pipelinerun", name)["spec"]
         by_key: dict[str, Any] = {"pipeline": {"name": "digits"}, "run_key": "stop", "state": "stopped"}
         assert module(cluster, "pipeline_run", **by_key)["changed"]
@@ -311,7 +311,10 @@ class TestStop:
         name = declare(cluster, run_key="stopped-wait")
         status(cluster, "pipelinerun", name, phase="terminating")
         late = module(cluster, "pipeline_run", name=name, state="stopped", wait=True, wait_timeout=2)
-        assert "status.phase is one of succeeded, failed, terminated, skipped" in late["msg"]
+        assert (
+            "its status.phase is 'terminating', and not one of 'succeeded', 'failed', 'terminated', 'skipped'"
+            in late["msg"]
+        )
         status(cluster, "pipelinerun", name, phase="terminated")
         assert "failed" not in module(cluster, "pipeline_run", name=name, state="stopped", wait=True)
 

@@ -36,6 +36,7 @@ class Platform:
     left_by_check: dict[str, list[str]]
     first: Play
     second: Play
+    home: Path  # of whoever made the second run
 
     @property
     def node_json(self) -> Path:
@@ -80,7 +81,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Embedde
 
 
 @pytest.fixture(scope="session")
-def platform() -> Iterator[Platform]:
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     LOGS.mkdir(parents=True, exist_ok=True)
     reset().ok()
     before = host_state.look(f"/var/lib/{INSTANCE}")
@@ -93,9 +94,12 @@ def platform() -> Iterator[Platform]:
     try:
         plays.run_killed("paddleflow.core.quickstart", VARIABLES, task, log=LOGS / "cluster-killed.log")
         first = plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-quickstart.log").ok()
-        second = plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-second.log").ok()
+        home = tmp_path_factory.mktemp("home")
+        second = plays.run(
+            "paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-second.log", HOME=str(home)
+        ).ok()
         data = Path("/var/lib", INSTANCE)
-        yield Platform(data, bare, left_by_check, first, second)
+        yield Platform(data, bare, left_by_check, first, second, home)
         assert checklogs.crashes(checklogs.programs(data)) == []
     finally:
         reset().ok()

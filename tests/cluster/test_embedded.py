@@ -29,14 +29,22 @@ COMPONENTS = (
 def test_check_mode_on_a_bare_host_says_what_it_would_do_and_does_none_of_it(platform: Platform) -> None:
     assert platform.bare.recap["changed"] > 5
     assert platform.left_by_check == {}
-    for promise in ("etcd", "kube-apiserver", "scheduler", "queue"):
+    for promise in (
+        "etcd", "kube-apiserver", "scheduler", "queue",
+        "Would be applied: Namespace volcano-system", "Check mode: nothing was changed.",
+    ):  # fmt: skip
         assert promise in platform.bare.output
+    assert "is ready" not in platform.bare.output
 
 
 def test_a_run_after_a_killed_one_completes_and_a_further_one_changes_nothing(platform: Platform) -> None:
     assert platform.first.recap["failed"] == 0
     assert platform.second.changed_tasks() == []
     assert platform.second.recap["changed"] == 0
+
+
+def test_a_run_leaves_nothing_in_the_home_of_its_user(platform: Platform) -> None:
+    assert {path.name for path in platform.home.iterdir()} <= {".ansible"}
 
 
 @pytest.mark.usefixtures("platform")

@@ -261,6 +261,19 @@ def test_airgap_folder_is_verified_then_used(fresh: Site) -> None:
     assert fresh.run(**settings).changed() == {"s1": 0}
 
 
+def test_without_facts_and_a_given_name_a_node_takes_the_name_of_its_host(fresh: Site) -> None:
+    inventory = json.loads(fresh.inventory.read_text())
+    for name in ("k3s_node_name", "k3s_node_address"):
+        del inventory["all"]["children"]["servers"]["hosts"]["s1"][name]
+    fresh.inventory.write_text(json.dumps(inventory))
+    cluster: dict[str, Any] = {"cluster_provider": "k3s", "preflight_images": False, "preflight_ports_k3s": []}
+    assert "would start k3s on s1" in fresh.run("cluster.yml", "--check", **cluster).text
+    fresh.run("cluster.yml", **cluster)
+    assert list(fresh.nodes()) == [socket.gethostname().lower()]
+    fresh.run(RESET)
+    assert fresh.processes() == []
+
+
 # ---- through roles/kubernetes ---------------------------------------------------------------------------------------
 
 

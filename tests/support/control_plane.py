@@ -74,11 +74,14 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def control_plane() -> Iterator[ControlPlane]:
+def control_plane(*flags: str) -> Iterator[ControlPlane]:
+    """
+    :param flags: further ones of the API server
+    """
     folder = Path(tempfile.mkdtemp(prefix="paddleflow-api-"))
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        yield _start(folder, processes)
+        yield _start(folder, processes, flags)
     finally:
         for process in reversed(processes):
             process.terminate()
@@ -90,7 +93,23 @@ def control_plane() -> Iterator[ControlPlane]:
         shutil.rmtree(folder)
 
 
-def _start(folder: Path, processes: list[subprocess.Popen[bytes]]) -> ControlPlane:
+@contextlib.contextmanager
+def controllers(api: ControlPlane, *names: str) -> Iterator[None]:
+    """Some of Kubernetes' own controllers."""
+    command = [str(built("kube") / "kube"), "kube-controller-manager", f"--kubeconfig={api.kubeconfig}"]
+    command += ["--secure-port=0", f"--controllers={','.join(names)}", "--leader-elect=false"]
+    with (
+        (api.folder / "controllers.log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log) as process,
+    ):
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _start(folder: Path, processes: list[subprocess.Popen[bytes]], more: tuple[str, ...]) -> ControlPlane:
     (folder / "bin").mkdir()
     for name in ("etcd", "kube-apiserver", "kubectl", "kubeadm"):
         (folder / "bin" / name).symlink_to(built("kube") / "kube")
@@ -126,7 +145,7 @@ def _start(folder: Path, processes: list[subprocess.Popen[bytes]]) -> ControlPla
         f"--tls-private-key-file={pki}/apiserver.key", f"--service-cluster-ip-range={SERVICES}",
         "--endpoint-reconciler-type=none",  # a loopback address would be refused, and retried for ever
         "--service-account-issuer=https://test", f"--service-account-key-file={pki}/sa.pub",
-        f"--service-account-signing-key-file={pki}/sa.key",
+        f"--service-account-signing-key-file={pki}/sa.key", *more,
     )  # fmt: skip
     plane = ControlPlane(folder, port, 0.0)
     wait_until_ready(plane, processes)

@@ -47,8 +47,17 @@ def _cgroups() -> frozenset[str]:
 
 
 def _folders() -> frozenset[str]:
-    parents = [Path("/var/lib"), Path("/run"), Path("/var/log"), Path("/etc"), Path("/opt")]
-    return frozenset(str(path) for parent in parents if parent.is_dir() for path in parent.iterdir())
+    parents = (
+        "/var/lib",
+        "/var/lib/cni/results",
+        "/var/lib/kubelet",
+        "/run",
+        "/var/log",
+        "/var/log/containers",
+        "/etc",
+        "/opt",
+    )
+    return frozenset(str(path) for parent in map(Path, parents) if parent.is_dir() for path in parent.iterdir())
 
 
 def _processes(names: frozenset[str]) -> frozenset[str]:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from .._core.model import options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .._core.model.table import Noun
 
     Spec = dict[str, Any]
@@ -38,23 +36,36 @@ WRITE: Spec = {
     "force_conflicts": {"type": "bool", "default": False},
     "recreate": {"type": "bool", "default": False},
     "return_content": {"type": "bool", "default": False},
-}
-WAIT: Spec = {
-    "wait": {"type": "bool", "default": False},
     "wait_timeout": {"type": "int", "default": 120},
 }
+# Of what has a state that can be waited for.
+WAIT: Spec = {"wait": {"type": "bool", "default": False}}
 # What every object has beside its noun's own fields; given once for a list, they are the defaults of its items.
 SHARED: Spec = {"labels": {"type": "dict"}, "annotations": {"type": "dict"}}
 
 
-def of(noun: Noun, states: Sequence[str] = options.STATES) -> Spec:
+def info(noun: Noun) -> Spec:
+    """The whole specification of a noun's info module."""
+    place: Spec = {"namespace": {"type": "str"}, "all_namespaces": {"type": "bool", "default": False}}
+    return {
+        "name": {"type": "str"},
+        **(place if noun["scope"] == "Namespaced" else {}),
+        "label_selectors": {"type": "list", "elements": "str"},
+        "field_selectors": {"type": "list", "elements": "str"},
+        "timeout": {"type": "int", "default": 60},
+        **AUTH,
+    }
+
+
+def of(noun: Noun) -> Spec:
     """The whole specification of a noun's module: one object by its options, or several by `objects`."""
     place: Spec = {"namespace": {"type": "str"}} if noun["scope"] == "Namespaced" else {}
     one: Spec = {
         "name": {"type": "str"},
         **place,
-        **SHARED,
-        "state": {"type": "str", "choices": list(states)},
+        **({} if noun.get("foreign") else SHARED),
+        "state": {"type": "str", "choices": options.states(noun)},
         **options.fields(noun["spec"]),
     }
-    return {**one, "objects": {"type": "list", "elements": "dict", "options": one}, **AUTH, **WRITE, **WAIT}
+    wait = WAIT if "ready" in noun else {}
+    return {**one, "objects": {"type": "list", "elements": "dict", "options": one}, **AUTH, **WRITE, **wait}

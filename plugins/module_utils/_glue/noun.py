@@ -12,35 +12,36 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from ansible.module_utils.basic import AnsibleModule
 
 from .._core.kube.declare import Run, Wanted, declare
-from .._core.kube.errors import KubeError
-from .._core.model import check, options
-from .._core.model.names import option, slug
+from .._core.kube.errors import KindNotServedError, KubeError
+from .._core.model import check, options, own
+from .._core.model.names import option
+from .._core.plan.compare import MANAGER
 from . import arguments, connect, results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from .._core.kube.conditions import Check
     from .._core.kube.declare import Outcome
     from .._core.model.check import Problem
-    from .._core.model.table import Noun
+    from .._core.model.table import Noun, Ready
 
 
-class NounFile(Protocol):
-    """What a file of the model offers."""
+class Readable(Protocol):
+    """What a file of the model offers to who reads a declaration."""
 
-    READY: tuple[str, str]
+    __name__: str
 
     @property
-    def NOUN(self) -> Noun: ...  # noqa: N802 (a constant of a file)
+    def NOUN(self) -> Noun: ...  # noqa: N802 (a constant of the file)
 
     def problems(self, name: str, spec: Mapping[str, Any], /) -> Iterable[Problem]: ...
 
-    def build(self, name: str, namespace: str, spec: Mapping[str, Any], /) -> list[dict[str, Any]]: ...
 
-    # Only of some, and then as `model.pipeline_run` has them: needs, warnings, STATES, identity, state_problems, change,
-    # judge, awaited, READY_IN, failed.
-    def __getattr__(self, name: str, /) -> Any: ...
+class NounFile(Readable, Protocol):
+    """What it offers to who carries one out. What only some have is looked for by name (docs/design/field-tables.md)."""
+
+    def build(self, name: str, namespace: str, spec: Mapping[str, Any], /) -> list[dict[str, Any]]: ...
 
 
 class Declared(NamedTuple):
@@ -54,37 +55,84 @@ class Declared(NamedTuple):
     where: str
 
 
-def run(noun: NounFile) -> NoReturn:
-    states = getattr(noun, "STATES", options.STATES)
-    module = AnsibleModule(argument_spec=arguments.of(noun.NOUN, states), supports_check_mode=True)
+class Planned(NamedTuple):
+    """One object of a declaration. state is what the noun's own object shall be, and empty for others that it needs."""
+
+    wanted: Wanted
+    state: str
+
+
+def run(
+    noun: NounFile,
+    carry: Callable[[AnsibleModule, Run, Sequence[Planned]], list[Outcome]] | None = None,
+    beside: Mapping[str, Any] | None = None,
+) -> NoReturn:
+    """
+    :param carry: carries the plan out, where more than writing has to be done; else it is only written
+    :param beside: further options of the module, that carry reads
+    """
+    spec = {**arguments.of(noun.NOUN), **(beside or {})}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     declarations, problems = read(noun, module.params)
     if problems:
         module.fail_json(msg="\n".join(problems), problems=problems)
     for text in warnings(noun, declarations):
         module.warn(text)
     try:
-        client = connect.client(module)
+        client = connect.client(module, manager=noun.NOUN.get("manager", MANAGER))
         how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
-        outcomes = declare(how, wanted(noun, declarations, client.namespace, module.params["recreate"]))
-        if module.params["wait"] and not module.check_mode and not any(one.error for one in outcomes):
-            outcomes = ready(how, noun, outcomes)
+        problems = looked(how, noun, declarations)
+        if problems:
+            module.fail_json(msg="\n".join(problems), problems=problems)
+        planned = plan(noun, declarations, client.namespace, module.params["recreate"])
+        outcomes = carry(module, how, planned) if carry else declare(how, [one.wanted for one in planned])
+        if module.params.get("wait") and not module.check_mode and not any(one.error for one in outcomes):
+            outcomes = ready(how, noun, planned, outcomes)
     except KubeError as error:
         module.fail_json(msg=str(error))
     leave(module, outcomes)
 
 
-def ready(how: Run, noun: NounFile, outcomes: Sequence[Outcome]) -> list[Outcome]:
+def ready(how: Run, noun: NounFile, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes again, once every object of the noun is as its readers need it, with what it then says of itself."""
+    checks, names = {}, {}
+    for position, (one, outcome) in enumerate(zip(planned, outcomes, strict=True)):
+        mark = noun.NOUN["ready"].get(one.state)
+        if mark is not None and outcome.after is not None:
+            checks[position] = _reached(noun, one.state, mark)
+            if hasattr(noun, "awaited"):
+                names[position] = noun.awaited(one.state, outcome.after["metadata"]["name"])
+    return waited(how, checks, outcomes, names)
+
+
+def _reached(noun: NounFile, state: str, mark: Ready) -> Check:
+    """What the table says of a state, and what the noun says when it can no longer be reached."""
+    from .._core.kube import conditions
+
+    check = (
+        conditions.condition(mark["condition"])
+        if "condition" in mark
+        else conditions.one_of(mark["path"], mark["values"], mark.get("failed", ()))
+    )
+    return conditions.unless(partial(noun.failed, state), check) if hasattr(noun, "failed") else check
+
+
+def waited(
+    how: Run, checks: Mapping[int, Check], outcomes: Sequence[Outcome], names: Mapping[int, str] | None = None
+) -> list[Outcome]:
+    """The outcomes again, once the checks of those at some positions hold.
+
+    :param names: of the objects that are looked at, where these are not the written ones
+    """
     from .._core.kube.wait import Target, WaitError, wait
 
-    kind = how.client.kind(noun.NOUN["api"], noun.NOUN["kind"])
     targets = {}
-    for position, one in enumerate(outcomes):
-        if one.after is not None and one.after["kind"] == kind.kind:
-            metadata, state = one.after["metadata"], one.wanted.purpose
-            name = noun.awaited(state, metadata["name"]) if hasattr(noun, "awaited") else metadata["name"]
-            targets[position] = Target(kind, name, metadata.get("namespace", ""), _ready_when(noun, state))
     again = list(outcomes)
+    for position, holds in checks.items():
+        live = outcomes[position].after or {}
+        kind = how.client.kind(live["apiVersion"], live["kind"])
+        name = (names or {}).get(position, live["metadata"]["name"])
+        targets[position] = Target(kind, name, live["metadata"].get("namespace", ""), holds)
     try:
         found = wait(how.client, list(targets.values()), deadline=how.deadline)
     except WaitError as error:
@@ -98,28 +146,15 @@ def ready(how: Run, noun: NounFile, outcomes: Sequence[Outcome]) -> list[Outcome
     return again
 
 
-def _ready_when(noun: NounFile, state: str) -> Check:
-    """What the noun says of its states, with what it says that can no longer be reached."""
-    from .._core.kube import conditions
-
-    path, wanted = noun.READY
-    check = conditions.value(path, wanted)
-    several = getattr(noun, "READY_IN", {}).get(state)
-    if several:
-        check = conditions.satisfies(
-            lambda found: conditions.at(found, path) in several, f"{path} is one of {', '.join(several)}"
-        )
-    return conditions.unless(partial(noun.failed, state), check) if hasattr(noun, "failed") else check
-
-
-def warnings(noun: NounFile, declarations: Iterable[Declared]) -> Iterator[str]:
+def warnings(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
+    """What is worth a look, of declarations without problems."""
     for one in declarations:
         if hasattr(noun, "warnings") and one.state == "present":
             for text in noun.warnings(one.name, one.spec):
-                yield ": ".join(part for part in (one.where, one.name, text) if part)
+                yield ": ".join(part for part in (_named(noun, one), text) if part)
 
 
-def read(noun: NounFile, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
+def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
     """What is declared, and everything that is wrong with it, in the words of the options."""
     items = given.get("objects")
     if items is None:
@@ -140,26 +175,57 @@ def read(noun: NounFile, given: Mapping[str, Any]) -> tuple[list[Declared], list
 
 
 def _one(
-    noun: NounFile, item: Mapping[str, Any], shared: Mapping[str, Any], where: str
+    noun: Readable, item: Mapping[str, Any], shared: Mapping[str, Any], where: str
 ) -> tuple[list[Declared], list[str]]:
     name = item.get("name") or ""
     state = item.get("state") or shared.get("state") or "present"
-    spec, wrong = check.read(noun.NOUN["spec"], options.declared(noun.NOUN["spec"], item))
+    given = options.declared(noun.NOUN["spec"], item)
+    metadata = {
+        part: {**(shared.get(part) or {}), **(item.get(part) or {})}
+        for part in arguments.SHARED
+        if part not in noun.NOUN["spec"]  # a field of its own, with rules of its own
+    }
+    spec, wrong = check.read(noun.NOUN["spec"], given)
     made = hasattr(noun, "identity")  # a name that may be left out
     _name, problems = check.read({"name": {**noun.NOUN["name"], "required": not made}}, {"name": name or None})
-    if state == "present":
-        problems += wrong or ([] if problems else noun.problems(name, spec))
-    elif made:
+    if state != "present" and hasattr(noun, "state_problems"):
         problems += wrong or noun.state_problems(state, name, spec)
-    if made and not problems:
+    elif state in noun.NOUN.get("states", {}) and not given and not any(metadata.values()):
+        state = f"only {state}"  # of what is there, whatever else was declared of it
+    elif state != "absent":  # for which the name is enough
+        problems += wrong or ([] if problems else noun.problems(name, spec))
+    if hasattr(noun, "identity") and not problems:
         name = noun.identity(name, spec, os.urandom(8).hex())
-    metadata = {part: {**(shared.get(part) or {}), **(item.get(part) or {})} for part in arguments.SHARED}
     # Of a kind without namespaces, an option of that name is a field like any other.
     placed = noun.NOUN["scope"] == "Namespaced"
     namespace = (item.get("namespace") or shared.get("namespace") or "") if placed else ""
-    prefix = ": ".join(part for part in (where, f"{noun.NOUN['kind'].lower()} {name}" if name else "") if part)
-    said = [f"{prefix}: {one.text(option)}" if prefix else one.text(option) for one in problems]
-    return [Declared(name, namespace, state, spec, metadata, where)], said
+    declared = Declared(name, namespace, state, spec, metadata, where)
+    return [declared], said(noun, declared, problems)
+
+
+def said(noun: Readable, one: Declared, problems: Iterable[Problem]) -> list[str]:
+    """Problems in the words of the options, with the declaration that they are of."""
+    return [": ".join(part for part in (_named(noun, one), problem.text(option)) if part) for problem in problems]
+
+
+def _named(noun: Readable, one: Declared) -> str:
+    named = f"{noun.__name__.rpartition('.')[2]} {one.name}" if one.name else ""
+    return ": ".join(part for part in (one.where, named) if part)
+
+
+def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
+    """What is wrong with declarations as only other objects of the cluster can tell. A noun that has such rules names the
+    kind of those objects, BESIDE; where the cluster does not serve it there are none."""
+    if not (hasattr(noun, "BESIDE") and hasattr(noun, "beside")):
+        return []
+    present = [one for one in declarations if one.state != "absent"]
+    if not present:
+        return []
+    try:
+        others = how.client.list(how.client.kind(*noun.BESIDE), deadline=how.deadline).items
+    except KindNotServedError:
+        return []
+    return [text for one in present for text in said(noun, one, noun.beside(one.name, one.spec, others))]
 
 
 def _twice(found: Sequence[Declared]) -> list[str]:
@@ -173,44 +239,61 @@ def _twice(found: Sequence[Declared]) -> list[str]:
     return problems
 
 
-def wanted(noun: NounFile, declarations: Iterable[Declared], namespace: str, recreate: bool) -> list[Wanted]:
+def plan(noun: NounFile, declarations: Iterable[Declared], namespace: str, recreate: bool) -> list[Planned]:
     found = []
     for one in declarations:
         place = one.namespace or (namespace if noun.NOUN["scope"] == "Namespaced" else "")
-        judge = partial(_judge, noun, one) if hasattr(noun, "judge") else None
         if one.state == "absent":
-            # What else belongs to it is owned by it, and goes with it.
-            metadata = {"name": slug(one.name), **({"namespace": place} if place else {})}
-            identity = {"apiVersion": noun.NOUN["api"], "kind": noun.NOUN["kind"], "metadata": metadata}
-            found.append(Wanted(identity, "absent", where=one.where, judge=judge, purpose=one.state))
-            continue
-        if one.state != "present":
-            part = noun.change(one.state, one.name, place, one.spec)
-            found.append(Wanted(part, "amended", where=one.where, judge=judge, purpose=one.state))
-            continue
-        needs = noun.needs(place, one.spec) if hasattr(noun, "needs") else []
-        found += [Wanted(other, "ensured", where=one.where) for other in needs]
-        for built in noun.build(one.name, place, one.spec):
-            for part, values in one.metadata.items():
-                if values:
-                    built["metadata"][part] = {**values, **built["metadata"].get(part, {})}
-            own = built["kind"] == noun.NOUN["kind"]
-            found.append(Wanted(built, "present", own, recreate, one.where, judge if own else None, one.state))
+            found += _taken_away(noun, one, place)
+        elif one.state.startswith("only "):
+            wanted = Wanted(_identity(noun, one.name, place), "found", part="manager" in noun.NOUN, where=one.where)
+            found.append(Planned(wanted, one.state.removeprefix("only ")))
+        elif one.state in noun.NOUN.get("states", {}) and hasattr(noun, "change"):
+            amended = noun.change(one.state, one.name, place, one.spec)
+            done = noun.NOUN["states"][one.state]
+            wanted = Wanted(amended, "amended", where=one.where, judge=_judge(noun, one), purpose=one.state, done=done)
+            found.append(Planned(wanted, one.state))
+        else:
+            found += _written(noun, one, place, recreate)
     return found
 
 
-def _judge(noun: NounFile, one: Declared, found: Mapping[str, Any]) -> str | None:
-    reason: str | None = noun.judge(one.state, found, one.spec)
-    return reason
+def _taken_away(noun: NounFile, one: Declared, place: str) -> list[Planned]:
+    identity, part = _identity(noun, one.name, place), "manager" in noun.NOUN
+    wanted = Wanted(identity, "absent", part=part, where=one.where, judge=_judge(noun, one), purpose=one.state)
+    others = noun.belongings(one.name, place) if hasattr(noun, "belongings") else []
+    return [Planned(wanted, one.state), *(Planned(Wanted(other, "absent", where=one.where), "") for other in others)]
+
+
+def _written(noun: NounFile, one: Declared, place: str, recreate: bool) -> list[Planned]:
+    needs = noun.needs(place, one.spec) if hasattr(noun, "needs") else []
+    found = [Planned(Wanted(other, "ensured", where=one.where), "") for other in needs]
+    part = "manager" in noun.NOUN
+    for built in noun.build(one.name, place, one.spec):
+        for key, values in one.metadata.items():
+            if values:
+                built["metadata"][key] = {**values, **built["metadata"].get(key, {})}
+        main = built["kind"] == noun.NOUN["kind"]
+        wanted = Wanted(built, "present", exact=main, recreate=recreate, part=part, where=one.where)
+        if main:
+            wanted = wanted._replace(judge=_judge(noun, one), purpose=one.state)
+        found.append(Planned(wanted, one.state if main else ""))
+    return found
+
+
+def _judge(noun: NounFile, one: Declared) -> Callable[[Mapping[str, Any]], str | None] | None:
+    """What the noun says of a live object that shall come into the declared state."""
+    judge = getattr(noun, "judge", None)
+    return (lambda found: judge(one.state, found, one.spec)) if judge else None
+
+
+def _identity(noun: NounFile, name: str, namespace: str) -> dict[str, Any]:
+    metadata = {"name": own.object_name(noun.NOUN, name), **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": noun.NOUN["api"], "kind": noun.NOUN["kind"], "metadata": metadata}
 
 
 def leave(module: AnsibleModule, outcomes: Sequence[Outcome]) -> NoReturn:
-    answer: dict[str, Any] = {
-        "changed": any(one.changed for one in outcomes),
-        "objects": [results.entry(one, module.params["return_content"]) for one in outcomes],
-    }
-    if module._diff:
-        answer["diff"] = results.diffs(outcomes)
-    if any(one.error is not None for one in outcomes):
-        module.fail_json(msg=results.failure(outcomes), **answer)
+    answer = results.answer(outcomes, module.params["return_content"], module._diff)
+    if answer.pop("failed", False):
+        module.fail_json(**answer)
     module.exit_json(**answer)

@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     from .._core.kube.declare import Outcome
 
 
+def answer(outcomes: Sequence[Outcome], content: bool, diff: bool) -> dict[str, Any]:
+    """What a task returns."""
+    found: dict[str, Any] = {
+        "changed": any(one.changed for one in outcomes),
+        "objects": [entry(one, content) for one in outcomes],
+    }
+    if diff:
+        found["diff"] = diffs(outcomes)
+    if any(one.error is not None for one in outcomes):
+        found |= {"failed": True, "msg": failure(outcomes)}
+    return found
+
+
 def entry(outcome: Outcome, content: bool) -> dict[str, Any]:
     found = outcome.after or outcome.before or outcome.wanted.object
     metadata = found.get("metadata", {})
@@ -23,7 +36,7 @@ def entry(outcome: Outcome, content: bool) -> dict[str, Any]:
         "namespace": metadata.get("namespace", ""),
         "name": metadata.get("name", ""),
         "changed": outcome.changed,
-        "action": outcome.action,
+        "action": _action(outcome),
     }
     if outcome.error is not None:
         result["error"] = str(outcome.error)
@@ -34,6 +47,12 @@ def entry(outcome: Outcome, content: bool) -> dict[str, Any]:
     return result
 
 
+def _action(outcome: Outcome) -> str:
+    if outcome.steered and outcome.action == "unchanged":
+        return outcome.steered[0]
+    return (outcome.wanted.done if outcome.action == "changed" else "") or outcome.action
+
+
 def diffs(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
     import yaml  # only for who asked to see the difference
 
@@ -41,9 +60,12 @@ def diffs(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
     for outcome in outcomes:
         if outcome.changed:
             header = view.title(outcome.after or outcome.before or outcome.wanted.object)
+            old, new = view.pair(outcome.before, outcome.after)
+            if outcome.steered:
+                _verb, old["state"], new["state"] = outcome.steered
             before, after = (
                 yaml.safe_dump(one, sort_keys=True, default_flow_style=False, allow_unicode=True) if one else ""
-                for one in view.pair(outcome.before, outcome.after)
+                for one in (old, new)
             )
             found.append({"before_header": header, "after_header": header, "before": before, "after": after})
     return found

@@ -102,6 +102,9 @@ def go_environment(cache: Path, proxy: str) -> dict[str, str]:
         GOENV="off",
         GOFLAGS="-mod=readonly -trimpath -buildvcs=false",
         HOME=env.get("HOME", "/nonexistent"),
+        # Go counts its own use (telemetry) below the user's configuration, and has no variable that turns this off. It does
+        # without where there can be no folder.
+        XDG_CONFIG_HOME=os.devnull,
     )
     if proxy:
         env["GOPROXY"] = proxy

@@ -32,6 +32,7 @@ OWN_CHAIN = re.compile(r"KUBE-|CNI-|FLANNEL-|flannel", re.IGNORECASE)
 # Whoever keeps its kubelet here runs it in the default cgroup too; a kubelet elsewhere says nothing about that one.
 KUBELET_DIR = "/var/lib/kubelet"
 CGROUP_ROOT = Path("/sys/fs/cgroup")
+LOOPBACK_RESULT = re.compile(r"cni-loopback-[0-9a-f]{64}-lo")
 GONE_SECONDS = 30
 RECORD = "paddleflow-node.json"
 
@@ -204,11 +205,25 @@ def own_logs(plan: dict[str, Any]) -> list[str]:
     return [*logs, *(str(path) for path in pointing if any(is_below(str(path.readlink()), log) for log in logs))]
 
 
+def in_use(folder: str) -> bool:
+    """Whether somebody needs what the folder holds. The CNI library's note of a pod's loopback is often left behind; nobody
+    reads it once the network namespace of the pod is gone."""
+    entries = Path(folder).rglob("*")
+    return any(not (entry.is_dir() and any(entry.iterdir())) and not dead_loopback(entry) for entry in entries)
+
+
+def dead_loopback(path: Path) -> bool:
+    if not (path.parent.name == "results" and LOOPBACK_RESULT.fullmatch(path.name)):
+        return False
+    namespaces = re.findall(r'"sandbox":\s*"([^"]+)"', read(str(path)))
+    return bool(namespaces) and not any(os.path.exists(namespace) for namespace in namespaces)
+
+
 def survey(plan: dict[str, Any]) -> dict[str, Any]:
     dirs = plan["fixed_dirs"]
     everything = [plan["data_dir"], plan["config_dir"], *dirs, *plan["log_dirs"]]
     return {
-        "dirs_before": [path for path in dirs if os.path.isdir(path) and os.listdir(path)],
+        "dirs_before": [path for path in dirs if os.path.isdir(path) and in_use(path)],
         # Folders that stay when they are emptied: somebody else made them, or mounted a disk there.
         "dirs_kept": [path for path in everything if os.path.isdir(path)],
         "mounts_before": mount_points(read("/proc/self/mountinfo"), everything),
@@ -250,7 +265,7 @@ def look(plan: dict[str, Any]) -> dict[str, Any]:
         "may_lower_oom": may_lower_oom(read("/proc/self/status")),
         "cgroup_v1": not os.path.exists(CGROUP_ROOT / "cgroup.controllers"),
         "record": json.loads(record) if record else {},
-        "marker": json.loads(marker) if marker else {},
+        "marker": content(marker),
         "foreign": [] if record else [path for path in plan["foreign"] if os.path.exists(path)],
         "version": found.group(0) if found else "",
         "sha256": {path: checksum(path) for path in plan["files"]},
@@ -260,6 +275,15 @@ def look(plan: dict[str, Any]) -> dict[str, Any]:
         "runit_service": run(["sv", "status", plan["service"]])[1].startswith("run:"),
         "systemd_service": run(["systemctl", "is-active", plan["unit"]])[0] == 0,
     }
+
+
+def content(marker: str) -> dict[str, Any]:
+    """Of a damaged marker nothing is known; it is written anew."""
+    try:
+        found = json.loads(marker)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def checksum(path: str) -> str:

@@ -46,7 +46,8 @@ def test_it_holds_only_what_the_list_allows(tarball: Path) -> None:
 def test_it_holds_what_a_user_needs(tarball: Path) -> None:
     found = names(tarball)
     assert found >= {"README.md", "LICENSE", "COPYING", "CHANGELOG.rst", "meta/runtime.yml"}
-    assert found >= {f"roles/crds/files/{path.name}" for path in (tree.ROOT / "crds").glob("*.yaml")}
+    crds = tree.ROOT / "crds"
+    assert found >= {f"roles/crds/files/{path.relative_to(crds)}" for path in crds.rglob("*.yaml")}
     shipped = ("plugins", "roles", "playbooks")
     assert {str(path) for path in tree.files() if path.parts[0] in shipped} <= found
 

@@ -39,8 +39,8 @@ def test_every_filter_is_tried_here() -> None:
         ("auto", {"context": "lab"}, "existing", "the context lab was named"),
         ("auto", {"kubeconfig": "/own", "own_kubeconfig": "/own", "marker": '{"provider": "k3s"}'}, "k3s", "an earlier run"),
         ("auto", {"k3s_reachable": True, "k3s_url": "https://k3s"}, "k3s", "can be downloaded from https://k3s"),
-        ("auto", {"marker": ""}, "embedded", "(artifacts_k3s_sha256)"),
-        ("auto", {"marker": "", "ambient": "/home/ann/.kube/config"}, "embedded", "/home/ann/.kube/config) is left alone"),
+        ("auto", {"marker": None}, "embedded", "(artifacts_k3s_sha256)"),
+        ("auto", {"marker": None, "ambient": "/home/ann/.kube/config"}, "embedded", "/home/ann/.kube/config) is left alone"),
     ],
 )  # fmt: skip
 def test_the_provider_and_the_reason(requested: str, known: dict[str, t.Any], provider: str, reason: str) -> None:
@@ -353,4 +353,36 @@ FOREIGN = {"part": "scheduler", "kind": "Deployment", "namespace": "v", "name": 
     ],
 )
 def test_decisions_about_volcano(name: str, arguments: list[t.Any], expected: t.Any) -> None:
+    assert FILTERS[name](*arguments) == expected
+
+
+# ---- grant_policies --------------------------------------------------------------------------------------------------
+
+
+def test_policies_get_a_sites_settings() -> None:
+    binding = {"kind": "ValidatingAdmissionPolicyBinding", "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+    (found,) = FILTERS["grant_policies"]([binding], "audit")
+    assert found["spec"]["validationActions"] == ["Audit"]
+
+
+# ---- amounts, queue_headroom, run_outcome ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("quantity", ["1500m"], 1.5),
+        ("quantity_compare", ["1000m", 1], 0),
+        ("quantity_human", ["1536Mi"], "1.5Gi"),
+        ("quantity_sum", [["1", "500m"]], "1500m"),
+        ("resources_sum", [[{"cpu": 1}, {"cpu": 2}]], {"cpu": "3"}),
+        ("queue_headroom", [queue("a")], {}),
+        (
+            "run_outcome",
+            [{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "status": {"state": {"phase": "Running"}}}],
+            {"state": "running", "reason": "", "final": False, "succeeded": False},
+        ),
+    ],
+)
+def test_what_people_calculate(name: str, arguments: list[t.Any], expected: t.Any) -> None:
     assert FILTERS[name](*arguments) == expected

@@ -177,3 +177,10 @@ def test_versions_are_read_from_what_go_prints() -> None:
     assert gobuild.parse_go_version("go version go1.26.8 linux/amd64") == (1, 26, 8)
     assert gobuild.required_go("module x\n\ngo 1.24.0\n") == (1, 24, 0)
     assert gobuild.parse_go_version("") == ()
+
+
+def test_go_keeps_everything_of_its_own_in_the_cache_and_counts_nothing(tmp_path: Path) -> None:
+    environment = gobuild.go_environment(tmp_path, "")
+    for name in ("GOCACHE", "GOMODCACHE", "GOPATH"):
+        assert Path(environment[name]).is_relative_to(tmp_path), name
+    assert environment["XDG_CONFIG_HOME"] == "/dev/null"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from paddleflow_node import __main__ as tool
-from paddleflow_node import cgroups, mounts, network, pki, services
+from paddleflow_node import cgroups, leftovers, mounts, network, pki, services
 from paddleflow_node.host import Config, Host, NodeError, Service
 
 RAW = {
@@ -235,3 +235,26 @@ def test_builds_that_nothing_runs_from_are_removed(config: Config, tmp_path: Pat
     assert look.changes == [f"no {tmp_path / 'kube-1'}"]
     tool.remove_old_builds(current, Host())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kube-2", "paddleflow_node"]
+
+
+def test_notes_of_the_network_are_taken_away_and_those_of_neighbours_stay(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    monkeypatch.setattr(leftovers, "CNI_RESULTS", results)
+
+    def note(network: str, number: int, run_dir: Path) -> Path:
+        path = results / f"{network}-{number:064x}-{'lo' if 'loopback' in network else 'eth0'}"
+        interface = {"name": "lo", "sandbox": f"{run_dir}/containerd/io.containerd.grpc.v1.cri/netns/cni-1"}
+        path.write_text(json.dumps({"result": {"interfaces": [interface]}}))
+        return path
+
+    neighbour = config.run_dir.with_name(config.run_dir.name + "-two")
+    own = [note("pf", 1, config.run_dir), note("cni-loopback", 1, config.run_dir)]
+    note("pf-two", 2, neighbour)
+    note("cni-loopback", 2, neighbour)
+    note("cni-loopback", 3, Path("/var/run/netns"))
+    cut = results / f"pf-{4:064x}-eth0"
+    cut.write_text("")  # by a power failure
+    assert leftovers.cni_results(config) == sorted([*own, cut])

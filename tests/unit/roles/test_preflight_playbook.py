@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 import typing as t
 from pathlib import Path
 
@@ -65,7 +66,18 @@ def test_a_failing_preflight_shows_all_findings_and_changes_nothing(
 def test_a_passing_preflight_lets_the_play_go_on(run: t.Callable[..., Run]) -> None:
     none = {f"preflight_{what}_{unit}": "0" for what in ("cache", "build") for unit in ("gib", "inodes")}
     none |= {"preflight_memory_build_gib": "0"}
-    done = run(preflight_provider="existing", images_registry="registry.example/p", **none)
+    done = run(preflight_provider="existing", images_registry="registry.example/p", images_push="false", **none)
     assert done.rc == 0, done.text
     assert done.changed
     assert "failed=0" in done.text
+
+
+def test_a_registry_that_nobody_could_use_is_refused_before_anything_is_changed(run: t.Callable[..., Run]) -> None:
+    done = run(images_registry="nonsense://x/y")
+    assert "The variable images_registry is 'nonsense://x/y', but it has to be host[:port]/prefix" in done.text
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        silent = f"127.0.0.1:{server.getsockname()[1]}"
+    done = run(images_registry=f"{silent}/p")
+    assert f"The registry {silent} of the variable images_registry does not answer the control node" in done.text
+    assert "Connection refused" in done.text
+    assert not done.changed

@@ -20,8 +20,10 @@ if t.TYPE_CHECKING:
 
     from .connection import Credentials
 
-# A message quotes values, and a value may be a whole pod template.
-LONGEST = 400
+# A message quotes values, and a value may be a whole pod template; a policy's says the remedy at its end.
+LONGEST = 800
+# Of a message about one field.
+LONG = 200
 _IMMUTABLE = re.compile(
     r"immutable|may not (?:be )?change|cannot (?:be )?change|updates to \w+ spec for fields other than|is not allowed to change"
 )
@@ -218,7 +220,7 @@ def _problem(cause: Mapping[str, t.Any], *, secret: bool) -> FieldProblem:
         field = ""
     if _IMMUTABLE.search(message):
         reason = "Immutable"
-    if secret or len(message) > LONGEST // 2 or "{" in message:
+    if secret or len(message) > LONG or "{" in message:
         message = _VALUE.sub("", message)
     if secret and "Invalid value" in message:
         message = reason

@@ -10,7 +10,7 @@ import re
 import typing as t
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 Object = dict[str, t.Any]
 # None is asked about an object that is not there.
@@ -79,7 +79,13 @@ def value(path: str, wanted: t.Any) -> Check:
 
     :raises PathError: when the path cannot be read
     """
+    return _among(path, (wanted,))
+
+
+def _among(path: str, words: Collection[t.Any]) -> Check:
     steps = _steps(path)
+    texts = {str(word).lower() for word in words}
+    allowed = f"{'one of ' if len(words) > 1 else ''}{', '.join(map(repr, words))}"
 
     def check(found: Object | None) -> Verdict:
         if found is None:
@@ -87,11 +93,30 @@ def value(path: str, wanted: t.Any) -> Check:
         there = _at(found, steps)
         if steps and steps[0] == "status" and _outdated(found, {}):
             return Verdict("waiting", f"its {path} is of an earlier generation")
-        if there is not _MISSING and (there == wanted or str(there).lower() == str(wanted).lower()):
+        if there is not _MISSING and (there in words or str(there).lower() in texts):
             return _READY
-        return Verdict(
-            "waiting", f"its {path} is {'not set' if there is _MISSING else repr(there)}, and not {wanted!r}"
-        )
+        return Verdict("waiting", f"its {path} is {'not set' if there is _MISSING else repr(there)}, and not {allowed}")
+
+    return check
+
+
+def one_of(path: str, ready: Collection[str], failed: Collection[str] = ()) -> Check:
+    """What stands at a path is one of the words, and failed for good when it is one of the others.
+
+    :raises PathError: when the path cannot be read
+    """
+
+    def ended(found: Object) -> str:
+        there = at(found, path)
+        return f"its {path} is {there!r}" if there in failed and not _outdated(found, {}) else ""
+
+    return unless(ended, _among(path, ready))
+
+
+def either(one: Check, other: Check) -> Check:
+    def check(found: Object | None) -> Verdict:
+        first = one(found)
+        return other(found) if first.state == "waiting" and found is not None else first
 
     return check
 

@@ -14,7 +14,15 @@ import time
 import typing as t
 
 from ..plan import compare, order, view
-from .errors import AlreadyExistsError, InvalidError, KindNotServedError, KubeError, NotFoundError, RefusedError
+from .errors import (
+    AlreadyExistsError,
+    DeclarationError,
+    InvalidError,
+    KindNotServedError,
+    KubeError,
+    MissingError,
+    NotFoundError,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,14 +39,20 @@ SERVED_WITHIN = 5.0
 
 class Wanted(t.NamedTuple):
     object: Object
-    # ensured: made when missing, else left as it is; amended: given further fields, of which nothing is ever dropped
-    state: t.Literal["present", "absent", "ensured", "amended"] = "present"
+    # ensured: made when missing, else left as it is; found: has to be there, and is left as it is; amended: has to be there,
+    # and is given further fields, of which nothing is ever dropped
+    state: t.Literal["present", "absent", "ensured", "found", "amended"] = "present"
     exact: bool = False  # the schema of its kind is known to us, so that no dry run is needed to tell a difference
     recreate: bool = False  # deleted and made anew where a field cannot be changed
+    part: bool = False  # one part of an object that others make: it has to be there, and stays when the part goes
     where: str = ""  # the place in the declaration, for errors
+    # What to write when there is one already: made of it, or None for another one in its place.
+    revise: Callable[[Object], Object | None] | None = None
+    foreground: bool = False  # gone only when all that it owns is gone
     # Asked about an object that is there: why it cannot come into the state, nothing when it is in it, None when it can.
     judge: Callable[[Object], str | None] | None = None
-    purpose: str = ""  # the state in the words of the declaration
+    purpose: str = ""  # the state in the words of the declaration, for errors
+    done: str = ""  # what it is called that an object was amended
 
 
 class Outcome(t.NamedTuple):
@@ -47,10 +61,14 @@ class Outcome(t.NamedTuple):
     before: Object | None = None
     after: Object | None = None
     error: KubeError | None = None
+    # What was done beside writing the object, and the states that tell of it: ("closed", "Open", "Closed").
+    steered: tuple[str, str, str] | None = None
 
     @property
     def changed(self) -> bool:
-        return self.action in ("created", "changed", "recreated", "deleted")
+        return self.action in ("created", "changed", "recreated", "deleted") or (
+            self.steered is not None and self.error is None
+        )
 
 
 class Run(t.NamedTuple):
@@ -165,7 +183,7 @@ def _side_by_side(
             if before is not None and item.wanted.judge is not None:
                 reason = item.wanted.judge(before)
                 if reason:
-                    raise RefusedError(f"{view.title(before)} cannot become {item.wanted.purpose}: {reason}.")
+                    raise DeclarationError(f"{view.title(before)} cannot become {item.wanted.purpose}: {reason}.")
                 if reason is not None:
                     return Outcome(item.wanted, "unchanged", before, before)
             return _STATES[item.wanted.state](run, item, before)
@@ -177,11 +195,24 @@ def _side_by_side(
     from concurrent.futures import ThreadPoolExecutor  # one object alone, the usual case, does not pay for it
 
     with ThreadPoolExecutor(max_workers=run.writers) as pool:
-        return list(pool.map(work, positions))
+        try:
+            return list(pool.map(work, positions))
+        except BaseException:
+            # The task was ended (its timeout, a signal): what has not begun is not written any more.
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 def _present(run: Run, item: _Item, before: Object | None) -> Outcome:
     wanted = item.wanted
+    if wanted.part and before is None:
+        return _missing(run, item)
+    if wanted.revise is not None and before is not None:
+        revised = wanted.revise(before)
+        if revised is None:
+            return Outcome(wanted, "recreated", before, wanted.object) if run.check else _recreated(run, item, before)
+        wanted = wanted._replace(object=revised)
+        item = item._replace(wanted=wanted)
     verdict = compare.compare(wanted.object, before, wanted.exact, run.client.manager)
     if verdict is compare.Verdict.SAME:
         return Outcome(wanted, "unchanged", before, before)
@@ -233,9 +264,33 @@ def _recreated(run: Run, item: _Item, before: Object) -> Outcome:
 def _absent(run: Run, item: _Item, before: Object | None) -> Outcome:
     if before is None:
         return Outcome(item.wanted, "unchanged")
+    if item.wanted.part:
+        return _released(run, item, before)
     if not run.check:
         _deleted(run, item, before)
     return Outcome(item.wanted, "deleted", before, None)
+
+
+def _released(run: Run, item: _Item, before: Object) -> Outcome:
+    """An apply that declares nothing takes away what earlier ones of this manager declared, and no more."""
+    if compare.owned_fields(before, run.client.manager) is None:
+        return Outcome(item.wanted, "unchanged", before, before)
+    identity = {**item.wanted.object, "metadata": {"name": item.name}}
+    if item.namespace:
+        identity["metadata"]["namespace"] = item.namespace
+    after = run.client.apply(identity, dry_run=run.check, deadline=run.deadline)
+    return Outcome(item.wanted, "changed", before, after)
+
+
+def _found(run: Run, item: _Item, before: Object | None) -> Outcome:
+    return Outcome(item.wanted, "unchanged", before, before) if before is not None else _missing(run, item)
+
+
+def _missing(run: Run, item: _Item) -> Outcome:
+    """In check mode an earlier task may have left out to make it."""
+    if run.check:
+        return Outcome(item.wanted, "changed", None, item.wanted.object)
+    raise MissingError(f"{view.title(item.wanted.object)} does not exist: declare it first.")
 
 
 def _deleted(run: Run, item: _Item, before: Object) -> None:
@@ -243,7 +298,8 @@ def _deleted(run: Run, item: _Item, before: Object) -> None:
     from .wait import Target, wait
 
     uid = before["metadata"]["uid"]
-    run.client.delete(item.kind, item.name, item.namespace, uid=uid, deadline=run.deadline)
+    propagation: t.Literal["Foreground", "Background"] = "Foreground" if item.wanted.foreground else "Background"
+    run.client.delete(item.kind, item.name, item.namespace, uid=uid, propagation=propagation, deadline=run.deadline)
     gone = Target(item.kind, item.name, item.namespace, conditions.deleted(uid), before)
     wait(run.client, [gone], deadline=run.deadline)
 
@@ -263,7 +319,7 @@ def _amended(run: Run, item: _Item, before: Object | None) -> Outcome:
     """By a patch and not by apply, which would take everything else for dropped."""
     if before is None:
         title = view.title(item.wanted.object)
-        raise RefusedError(f"{title} is not there and cannot become {item.wanted.purpose}: check name and namespace.")
+        raise MissingError(f"{title} is not there and cannot become {item.wanted.purpose}: check name and namespace.")
     change = {key: value for key, value in item.wanted.object.items() if key not in ("apiVersion", "kind", "metadata")}
     if compare.holds(change, before):
         return Outcome(item.wanted, "unchanged", before, before)
@@ -275,6 +331,7 @@ _STATES: dict[str, Callable[[Run, _Item, Object | None], Outcome]] = {
     "present": _present,
     "absent": _absent,
     "ensured": _ensured,
+    "found": _found,
     "amended": _amended,
 }
 

@@ -6,8 +6,10 @@
 
     KubeError
     ├── ConfigError               no cluster is named, or what names one is wrong
-    ├── RefusedError              the state of an object does not allow what was declared of it
     ├── BadRequestError           refused before anything was sent: a name that cannot be one
+    ├── DeclarationError          what is declared cannot be, as the cluster is
+    ├── MissingError              what a declaration begins with is not there
+    ├── InUseError                what is to be taken away is needed
     ├── UnreachableError          no answer: DNS, refused, timeout, TLS, proxy, cut off
     └── StatusError               the server answered, and it was no
         ├── UnauthorizedError     401
@@ -73,7 +75,15 @@ class BadRequestError(KubeError):
     pass
 
 
-class RefusedError(KubeError):
+class DeclarationError(KubeError):
+    pass
+
+
+class MissingError(KubeError):
+    pass
+
+
+class InUseError(KubeError):
     pass
 
 

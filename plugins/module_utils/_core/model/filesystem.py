@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from .table import OwnNoun
 
-# Read by people and by other tools, and never parsed: what it is made of stands in fields.
-ID = "paddleflow.org/fs-id"
 OWNER = "paddleflow.org/owner"
 # Of the owner's and the file system's names together: an id of 63 characters begins with fs- and has one more hyphen.
 LONGEST = 59
@@ -28,6 +26,7 @@ NOUN: OwnNoun = {
     "plural": "filesystems",
     "short_names": ["fs"],
     "scope": "Namespaced",
+    "ready": {"present": {"condition": "Ready"}},
     "name": filesystem_cache.NOUN["name"],
     "codes": {
         "name": "FileSystemNameFormatError",
@@ -102,8 +101,13 @@ def build(name: str, namespace: str, spec: Mapping[str, Any]) -> list[dict[str, 
     found = own.build(NOUN, name, namespace, spec)
     owner = spec.get("owner", namespace)
     found["metadata"]["labels"][OWNER] = owner
-    found["metadata"].setdefault("annotations", {})[ID] = f"fs-{owner}-{name}"
+    found["metadata"].setdefault("annotations", {})[own.FILE_SYSTEM_ID] = f"fs-{owner}-{name}"
     return storage_objects.with_secret(found, spec)
+
+
+def belongings(name: str, namespace: str) -> list[dict[str, Any]]:
+    """What goes with it."""
+    return [storage_objects.secret_of(NOUN, name, namespace)]
 
 
 def declared(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ NOUN: OwnNoun = {
     "plural": "filesystemlinks",
     "short_names": ["fslink"],
     "scope": "Namespaced",
+    "ready": {"present": {"condition": "Ready"}},
     "name": {"type": "string", "min": 1, "max": 253},
     "codes": {"url": "InvalidLinkURL", "properties": "InvalidLinkProperties"},
     "spec": {
@@ -100,6 +101,11 @@ def build(name: str, namespace: str, spec: Mapping[str, Any]) -> list[dict[str, 
     found = own.build(NOUN, name, namespace, spec)
     found["metadata"]["labels"][FILE_SYSTEM] = slug(spec["fileSystem"])
     return storage_objects.with_secret(found, spec)
+
+
+def belongings(name: str, namespace: str) -> list[dict[str, Any]]:
+    """What goes with it."""
+    return [storage_objects.secret_of(NOUN, name, namespace)]
 
 
 def declared(found: Mapping[str, Any]) -> dict[str, Any]:

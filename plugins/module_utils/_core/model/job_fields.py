@@ -81,6 +81,9 @@ NOUN: Noun = {
     "kind": "Job",
     "plural": "jobs",
     "scope": "Namespaced",
+    "states": {"stopped": "stopped"},
+    # What is waited for says more than a word at a path: jobs/state.py.
+    "ready": {},
     "name": {"type": "string", "pattern": _NAME, "min": 1, "max": 63},
     "spec": {
         "kind": {

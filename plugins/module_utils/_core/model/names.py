@@ -13,12 +13,12 @@ SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
 # A label's key: an optional domain, then a name.
 KEY = rf"({SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
 
-_UPPER = re.compile(r"(?<=[a-z0-9])[A-Z]+(?=[A-Z][a-z]|\b)|(?<=[a-z0-9])[A-Z]")
+_UPPER = re.compile(r"(?<=[a-z0-9])[A-Z]+(?=[A-Z][a-z]|\b)|(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z]{2})")
 
 
 def option(field: str) -> str:
-    """The option of a field: maxRunningJobs is max_running_jobs, podIPs is pod_ips."""
-    return _UPPER.sub(lambda found: f"_{found[0]}", field).lower()
+    """The option of a field: maxRunningJobs is max_running_jobs, podIPs is pod_ips, attr-cache is attr_cache, a.b is a_b."""
+    return _UPPER.sub(lambda found: f"_{found[0]}", field).lower().replace("-", "_").replace(".", "_")
 
 
 def flag(field: str) -> str:

@@ -12,11 +12,11 @@ from .names import option
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .table import Field
+    from .table import Field, Noun
 
     Spec = dict[str, Any]
 
-STATES = ("present", "absent")
+STATES = ["present", "absent"]
 
 _TYPES = {
     "string": "str",
@@ -33,13 +33,22 @@ _TYPES = {
 }
 
 
+def states(noun: Noun) -> list[str]:
+    return [*STATES, *noun.get("states", {})]
+
+
+# What the connection's options have taken already.
+_TAKEN = ("username",)
+# Names that look as if they held a secret: Ansible wants to be told that they do not.
+_SUSPICIOUS = ("key", "secret", "token", "pass")
+
+
 def argument(field: Field) -> Spec:
     """Bounds, patterns and required fields are checked by the model, which says more about them."""
-    spec: Spec = {"type": _TYPES[field["type"]]}
-    if "secret" in field:
-        spec["no_log"] = field["secret"]
-    if "aliases" in field:
-        spec["aliases"] = [option(alias) for alias in field["aliases"]]
+    # Ansible makes text of anything; what has to be text already is left as it was written, to be looked at.
+    spec: Spec = {"type": "raw" if field.get("quoted") else _TYPES[field["type"]]}
+    if field.get("secret"):
+        spec["no_log"] = True
     item = field.get("items")
     if field["type"] == "list":
         spec["elements"] = _TYPES[item["type"]] if item else "raw"
@@ -51,7 +60,21 @@ def argument(field: Field) -> Spec:
 
 
 def fields(table: Mapping[str, Field]) -> Spec:
-    return {option(name): argument(field) for name, field in table.items() if not field.get("no_option")}
+    return {option(name): _named(option(name), field) for name, field in table.items() if not field.get("no_option")}
+
+
+def aliases(name: str, field: Field) -> list[str]:
+    """Other names of an option."""
+    return [alias for alias in map(option, field.get("aliases", ())) if alias not in (name, *_TAKEN)]
+
+
+def _named(name: str, field: Field) -> Spec:
+    spec = argument(field)
+    if aliases(name, field):
+        spec["aliases"] = aliases(name, field)
+    if any(part in name for part in _SUSPICIOUS):
+        spec.setdefault("no_log", False)
+    return spec
 
 
 def declared(table: Mapping[str, Field], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,6 +85,22 @@ def declared(table: Mapping[str, Field], options: Mapping[str, Any]) -> dict[str
         if value is not None:
             found[name] = _value(field, value)
     return found
+
+
+def shown(table: Mapping[str, Field], spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `declared`: fields of a declaration by the names of their options; what the model does not know stays."""
+    return {option(name) if name in table else name: _shown(table.get(name), value) for name, value in spec.items()}
+
+
+def _shown(field: Field | None, value: Any) -> Any:
+    if field is None:
+        return value
+    if "fields" in field and isinstance(value, dict):
+        return shown(field["fields"], value)
+    item = field.get("items")
+    if item and "fields" in item and isinstance(value, list):
+        return [_shown(item, entry) for entry in value]
+    return value
 
 
 def _value(field: Field, value: Any) -> Any:

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 MANAGED = {"app.kubernetes.io/managed-by": "paddleflow"}
 NAME = "paddleflow.org/name"
+# Of a file system: read by people and by other tools, and never parsed.
+FILE_SYSTEM_ID = "paddleflow.org/fs-id"
 
 
 def build(noun: Noun, name: str, namespace: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": slug(name)}
+    metadata: dict[str, Any] = {"name": object_name(noun, name)}
     if noun["scope"] == "Namespaced":
         metadata["namespace"] = namespace
     metadata["labels"] = dict(MANAGED)
@@ -28,6 +30,11 @@ def build(noun: Noun, name: str, namespace: str, spec: Mapping[str, Any]) -> dic
     aside = {name for name, field in noun["spec"].items() if field.get("aside")}
     fields = {name: value for name, value in spec.items() if name not in aside}
     return {"apiVersion": noun["api"], "kind": noun["kind"], "metadata": metadata, "spec": fields}
+
+
+def object_name(noun: Noun, name: str) -> str:
+    """The object's, for the name that people give it."""
+    return noun.get("prefix", "") + slug(name)
 
 
 def name_of(found: Mapping[str, Any]) -> str:

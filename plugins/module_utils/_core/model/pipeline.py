@@ -40,6 +40,7 @@ NOUN: OwnNoun = {
     "plural": "pipelines",
     "short_names": ["ppl"],
     "scope": "Namespaced",
+    "ready": {"present": {"condition": "Ready"}},
     "name": {"type": "string", "pattern": NAME, "min": 1, "max": 128},
     "codes": {"name": "InvalidPipeline", "document": "InvalidPipeline"}
     | dict.fromkeys(("description", "removedVersions", "historyLimit", "historySeconds"), "InvalidArguments"),
@@ -84,7 +85,6 @@ NOUN: OwnNoun = {
         {"name": "Age", "type": "date", "path": ".metadata.creationTimestamp"},
     ],
 }
-READY = ('status.conditions[?(@.type=="Ready")].status', "True")
 
 
 def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ from .status import STATUS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .table import Field, OwnNoun, Rule
+    from .table import Field, OwnNoun, Ready, Rule
 
 # A document above it lives in a pipeline, which the run refers to.
 LARGEST = 2**16
@@ -25,7 +25,6 @@ RUN_KEY = "paddleflow.org/run-key"
 SOURCES = ("document", "pipeline", "path")
 FINAL = ("succeeded", "failed", "terminated", "skipped")
 RETRIED = ("failed", "terminated")
-STATES = ("present", "absent", "stopped", "retried")
 
 _FULL_NAME = r"^[A-Za-z][A-Za-z0-9-]{0,29}(\.[A-Za-z][A-Za-z0-9-]{0,29})*$"
 _TEXT: Field = {"type": "string", "max": 253}
@@ -89,6 +88,7 @@ def _once(field: str, message: str) -> Rule:
 
 _ENDED = ", ".join(f"'{phase}'" for phase in FINAL)
 _PHASE = "oldSelf.?status.?phase.orValue('')"
+_SUCCEEDED: Ready = {"path": "status.phase", "values": ["succeeded"]}
 
 NOUN: OwnNoun = {
     "api": "paddleflow.org/v1alpha1",
@@ -96,6 +96,13 @@ NOUN: OwnNoun = {
     "plural": "pipelineruns",
     "short_names": ["pplrun"],
     "scope": "Namespaced",
+    "states": {"stopped": "stopped", "retried": "retried"},
+    # A run that shall stop may end as it likes.
+    "ready": {
+        "present": _SUCCEEDED,
+        "stopped": {"path": "status.phase", "values": [*FINAL]},
+        "retried": _SUCCEEDED,
+    },
     "name": {"type": "string", "pattern": f"^{LABEL}$", "min": 1, "max": 63},
     "codes": {
         "name": "InvalidNamePattern",
@@ -106,7 +113,7 @@ NOUN: OwnNoun = {
     }
     | dict.fromkeys(("description", "pipeline", "path", "fileSystem", "image", "onFailure"), "InvalidArguments"),
     "spec": {
-        "runKey": {"type": "string", "min": 1, "max": 253, "aside": True, "secret": False},
+        "runKey": {"type": "string", "min": 1, "max": 253, "aside": True},
         "src": SRC,
         "checkCache": {"type": "bool", "default": True, "aside": True},
         "force": {"type": "bool", "default": False, "aside": True},
@@ -210,9 +217,6 @@ NOUN: OwnNoun = {
         {"name": "Age", "type": "date", "path": ".metadata.creationTimestamp"},
     ],
 }
-READY = ("status.phase", "succeeded")
-# A run that shall stop may end as it likes.
-READY_IN = {"stopped": FINAL}
 
 
 def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:

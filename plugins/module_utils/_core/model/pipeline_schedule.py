@@ -28,6 +28,7 @@ NOUN: OwnNoun = {
     "plural": "pipelineschedules",
     "short_names": ["pplschedule"],
     "scope": "Namespaced",
+    "ready": {"present": {"path": "status.phase", "values": ["running"]}},
     "name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]{1,49}$", "min": 2, "max": 50},
     "codes": {"name": "InvalidNamePattern"}
     | dict.fromkeys(
@@ -89,7 +90,6 @@ NOUN: OwnNoun = {
         {"name": "Age", "type": "date", "path": ".metadata.creationTimestamp"},
     ],
 }
-READY = ("status.phase", "running")
 
 
 def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:

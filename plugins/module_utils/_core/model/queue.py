@@ -15,15 +15,21 @@ from .check import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .table import Noun
+    from .table import Noun, Ready
 
 _NAME = f"^{names.LABEL}$"
+_OPEN: Ready = {"path": "status.state", "values": ["Open"]}
+_CLOSED: Ready = {"path": "status.state", "values": ["Closed"]}
+# Volcano has taken it up.
+_STATES: Ready = {"path": "status.state", "values": ["Open", "Closing", "Closed"]}
 
 NOUN: Noun = {
     "api": "scheduling.volcano.sh/v1beta1",
     "kind": "Queue",
     "plural": "queues",
     "scope": "Cluster",
+    "states": {"open": "opened", "closed": "closed", "drained": "drained"},
+    "ready": {"present": _STATES, "open": _OPEN, "closed": _CLOSED, "drained": _CLOSED},
     "name": {"type": "string", "pattern": _NAME, "min": 1, "max": 63},
     "spec": {
         "namespace": {"type": "string", "pattern": _NAME, "max": 63},
@@ -48,9 +54,6 @@ NOUN: Noun = {
         "maxRunningJobs": {"type": "int", "min": 1, "max": 100000},
     },
 }
-
-# Where a live queue says that it is ready, and how.
-READY = ("status.state", "Open")
 
 # Fields that Volcano has no place for. What is at its default is not written.
 _ANNOTATED = {
@@ -146,6 +149,34 @@ def declared(queue: Mapping[str, Any]) -> dict[str, Any]:
         "location": location or None,
     }
     return {**{key: value for key, value in found.items() if value is not None}, **spec}
+
+
+def command(queue: Mapping[str, Any], state: str) -> dict[str, Any] | None:
+    """What to tell Volcano so that a live queue comes into the state; nothing when it is there, or on its way."""
+    now = queue.get("status", {}).get("state")
+    if now in (("Open", None) if state == "open" else ("Closed", "Closing")):
+        return None
+    metadata = queue["metadata"]
+    target = {
+        "apiVersion": NOUN["api"],
+        "kind": NOUN["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+    }
+    action = "OpenQueue" if state == "open" else "CloseQueue"
+    return {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        # Volcano takes it away once it has read it; with the queue it would go too.
+        "metadata": {
+            "generateName": f"{metadata['name']}-{action.lower()}-",
+            "namespace": "default",
+            "ownerReferences": [target],
+        },
+        "action": action,
+        "target": target,
+    }
 
 
 def _amounts(resources: Mapping[str, Any]) -> dict[str, str]:

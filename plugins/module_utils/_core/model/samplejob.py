@@ -30,6 +30,7 @@ NOUN: OwnNoun = {
     "plural": "samplejobs",
     "short_names": ["spj"],
     "scope": "Namespaced",
+    "ready": {"present": {"path": "status.phase", "values": ["Succeeded"], "failed": ["Failed"]}},
     "name": {"type": "string", "pattern": f"^{LABEL}$", "min": 1, "max": 63},
     "spec": {
         "type": {"type": "string", "required": True, "enum": ["sync", "warmup", "rmr", "clear"]},

@@ -96,6 +96,7 @@ NOUN: OwnNoun = {
     "plural": "samplesets",
     "short_names": ["sps"],
     "scope": "Namespaced",
+    "ready": {"present": {"path": "status.phase", "values": ["Ready", "PartialReady"], "failed": ["SyncFailed"]}},
     "name": {"type": "string", "pattern": f"^{LABEL}$", "min": 1, "max": 63},
     "spec": {
         "partitions": {"type": "int", "default": 1, "min": 1, "max": 2147483647},

@@ -10,17 +10,24 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+from .names import slug
 from .own import MANAGED
 from .stores import MODES, SECRETS, SPEC, STORES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .table import Field, Rule
+    from .table import Field, Noun, Rule
 
 DIGEST = "paddleflow.org/secret-digest"
 # Who may read the object sees the digest. Keys are random, but a password may be short: guessing it shall take long.
 ROUNDS = 100_000
+
+
+def secret_of(noun: Noun, name: str, namespace: str) -> dict[str, Any]:
+    """The Secret that belongs to an object: its identity."""
+    metadata = {"name": f"paddleflow-{noun['kind'].lower()}-{slug(name)}", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
 
 
 def with_secret(found: dict[str, Any], spec: Mapping[str, Any]) -> list[dict[str, Any]]:

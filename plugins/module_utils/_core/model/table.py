@@ -40,7 +40,7 @@ class Field(TypedDict):
     quoted: NotRequired[bool]
     min: NotRequired[int]
     max: NotRequired[int]
-    # Never part of the object, only of a Secret beside it; never shown. False where a name only sounds like it.
+    # Never part of the object, only of a Secret beside it; never shown.
     secret: NotRequired[bool]
     # Only of a declaration, such as the file that a field's text is read from: never part of the object.
     aside: NotRequired[bool]
@@ -76,8 +76,24 @@ class Scale(TypedDict):
     status: str
 
 
+class Ready(TypedDict, total=False):
+    """By which an object says that it is what its readers need: a condition that is true, or a value at a path."""
+
+    condition: str
+    path: str
+    values: list[str]
+    # Values at the path from which nothing comes any more.
+    failed: list[str]
+
+
 class Parts(TypedDict, total=False):
     """What only some nouns have."""
+
+    # What it can be declared to be beyond present and absent, and what was done then. Of an object that is there, such a
+    # state alone can be declared, without its fields.
+    states: dict[str, str]
+    # What is waited for, by state.
+    ready: dict[str, Ready]
 
     # The field manager of a noun that is one part of an object which another noun makes: it is applied and taken away
     # by this manager alone, and the object stays.
@@ -85,6 +101,10 @@ class Parts(TypedDict, total=False):
     # The reference's code of what is wrong with a field (the first part of its path), where it has one of its own.
     codes: dict[str, str]
     scale: Scale
+    # What the names of its objects begin with, where others have objects of the kind too and absent must take none of theirs.
+    prefix: str
+    # Objects that others make, and labels and annotations of theirs are not this noun's to say.
+    foreign: bool
     # Rules about the spec alone; self is the spec.
     spec_rules: list[Rule]
 

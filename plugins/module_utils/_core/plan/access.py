@@ -60,7 +60,8 @@ NEEDS = (
         ),
         _all(APPLY, REMOVE),
     ),
-    Need("scheduling.volcano.sh", ("queues",), _all(APPLY, WAIT, REMOVE)),
+    # The trial and the demonstration of role verify use queues of their own, which nobody grants.
+    Need("scheduling.volcano.sh", ("queues",), _all(APPLY, WAIT, REMOVE, ("use",))),
     # Role volcano in its namespace.
     Need("", ("configmaps", "secrets", "serviceaccounts"), _all(APPLY, REMOVE), "volcano"),
     Need(_RBAC, ("roles", "rolebindings"), _all(APPLY, REMOVE), "volcano"),

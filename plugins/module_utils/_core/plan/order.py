@@ -16,7 +16,9 @@ Object = dict[str, Any]
 _PHASES = (
     {"Namespace"},
     {"CustomResourceDefinition"},
-    {"ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "PriorityClass", "StorageClass"},
+    {"ServiceAccount", "Role", "ClusterRole", "PriorityClass", "StorageClass"},
+    # Who may not bind any role at all can bind only one that is there.
+    {"RoleBinding", "ClusterRoleBinding"},
     {"Secret", "ConfigMap", "LimitRange", "ResourceQuota"},
 )
 _QUEUES = len(_PHASES)

@@ -18,9 +18,10 @@ from .finding import Finding
 from .preflight_host import kernel_findings, network_findings
 from .preflight_settings import GIB, Facts, Settings
 from .proxy import CLUSTER_NAMES, LOCAL, proxy_findings
+from .registry import registry_findings
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 EARLIEST_YEAR_SECONDS = 1735689600  # 2025-01-01: no clock that is right shows less
 # A unix socket's path holds 107 bytes; these are the longest that the cluster puts below its directories.
@@ -45,13 +46,16 @@ def facts_of(result: Mapping[str, t.Any] | None) -> dict[str, t.Any] | None:
         return {"unreadable": (said[-1] if said else f"exit code {result.get('rc')}").rstrip(".")}
 
 
-def evaluate(node: Facts | None, control: Facts | None, settings: Settings) -> list[Finding]:
+def evaluate(
+    node: Facts | None, control: Facts | None, settings: Settings, registry: Sequence[Mapping[str, t.Any]] = ()
+) -> list[Finding]:
     """All findings for one host, most basic first.
 
     :param node: facts of the machine that will run the cluster; none when nothing is installed on it
     :param control: facts of the control node; none when another host of the play answers for it
+    :param registry: what the registry answered the control node; nothing when it was not asked
     """
-    found: list[Finding] = list(settings_findings(settings))
+    found: list[Finding] = [*settings_findings(settings), *registry_findings(settings.registry, registry)]
     if control is not None:
         found += python_findings(control, settings.python_control, "control node", settings)
         found += environment_findings(control, "the control node", settings)

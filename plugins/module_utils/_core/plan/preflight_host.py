@@ -143,7 +143,9 @@ def range_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
     for (one, first), (other, second) in combinations(ranges.items(), 2):
         if first.overlaps(second):
             needed = "every range has to be apart from the others"
-            yield Finding("error", "address", f"The range {one}", f"overlaps {other}", needed, "change one of them")
+            yield Finding(
+                "error", "address", f"The {_noun(first)} {one}", f"overlaps {other}", needed, "change one of them"
+            )
     taken = [
         (
             f"the route {route['destination']} of interface {route['interface']}",
@@ -164,8 +166,14 @@ def range_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
                 ipaddress.IPv4Network(place, strict=False)
             ):
                 needed = "the cluster's addresses must not hide others"
-                remedy = f"set {variable} to a range that this host does not use"
-                yield Finding(
-                    "error", "address", f"The range {name}", f"overlaps {what} on {settings.host}", needed, remedy
+                noun = _noun(network)
+                remedy = (
+                    f"set {variable} to {'an address' if noun == 'address' else 'a range'} that this host does not use"
                 )
+                found = f"overlaps {what} on {settings.host}"
+                yield Finding("error", "address", f"The {noun} {name}", found, needed, remedy)
                 break
+
+
+def _noun(network: ipaddress.IPv4Network) -> str:
+    return "address" if network.prefixlen == network.max_prefixlen else "range"

@@ -30,7 +30,7 @@ class Choice:
 def choose(
     requested: str,
     *,
-    marker: str = "",
+    marker: str | None = None,
     kubeconfig: str = "",
     context: str = "",
     own_kubeconfig: str = "",
@@ -42,7 +42,7 @@ def choose(
     """The provider and the reason as one sentence, and a refusal when another provider's cluster is here.
 
     :param requested: existing, k3s, embedded or auto
-    :param marker: text of ``<data>/install.json``, which every installation of ours leaves behind
+    :param marker: text of ``<data>/install.json``, which every installation of ours leaves behind; none: there is no file
     :param kubeconfig: path of a kubeconfig that the user named for this run; likewise ``context``
     :param own_kubeconfig: path of the kubeconfig of the cluster that an earlier run made, unless the marker names it; naming
         it names that cluster
@@ -53,8 +53,6 @@ def choose(
     """
     found, damage = _read(marker)
     made = str(found.get("provider", ""))
-    if made not in ("k3s", "embedded"):
-        made = ""
     own_kubeconfig = str(found.get("kubeconfig") or own_kubeconfig)
     if requested in PROVIDERS:
         # Neither may be put over the other, and one's removal knows nothing of the other: what runs would be left alone.
@@ -73,7 +71,7 @@ def choose(
     if damage:
         refused = (
             f"it cannot be told which cluster an earlier run made here, because the file is damaged ({damage}): set"
-            " cluster_provider to the provider that it had, embedded or k3s."
+            ' cluster_provider to the provider that it had, embedded or k3s, as in make down ARGS="-e cluster_provider=embedded".'
         )
         return Choice("existing", "The provider is not known.", refused)
     if made:
@@ -97,12 +95,18 @@ def choose(
     return Choice("embedded", f"The provider is embedded because {why}; Kubernetes is compiled instead.{untouched}")
 
 
-def _read(marker: str) -> tuple[dict[str, t.Any], str]:
+def _read(marker: str | None) -> tuple[dict[str, t.Any], str]:
     """What the marker says, or what is wrong with it."""
-    if not marker.strip():
+    if marker is None:
         return {}, ""
+    if not marker.strip():
+        return {}, "it is empty"
     try:
         found = json.loads(marker)
     except ValueError as error:
         return {}, str(error)
-    return (found, "") if isinstance(found, dict) else ({}, "it holds no JSON object")
+    if not isinstance(found, dict):
+        return {}, "it holds no JSON object"
+    if found.get("provider") not in ("k3s", "embedded"):
+        return {}, f"its provider is {found.get('provider')!r}"
+    return found, ""

@@ -40,6 +40,13 @@ def _written(found: Mapping[str, Any] | None) -> View:
     return {key: value for key, value in found.items() if key != "status"} | {"metadata": metadata}
 
 
+def shown(found: Mapping[str, Any]) -> View:
+    """A live object with its status, for who goes on with it; without the record of who wrote which field."""
+    metadata = {key: value for key, value in found.get("metadata", {}).items() if key != "managedFields"}
+    annotations = {k: v for k, v in metadata.pop("annotations", {}).items() if k != _LAST_APPLIED}
+    return {**found, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
+
+
 def is_secret(found: Mapping[str, Any]) -> bool:
     return found.get("kind") == "Secret" and found.get("apiVersion") == "v1"
 

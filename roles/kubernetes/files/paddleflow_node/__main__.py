@@ -138,6 +138,10 @@ def main() -> int:
             with (LOCKS / f"{config.instance}.lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)  # two runs at once take turns
                 VERBS[arguments.verb](config, host)
+    except PermissionError as error:
+        remedy = "run as root, or with become: true (option --become)"
+        print(f"{error.filename} may not be changed by user {os.getuid()}: {remedy}.", file=sys.stderr)
+        return 1
     except (NodeError, OSError) as error:
         print(str(error), file=sys.stderr)
         return 1

@@ -7,6 +7,7 @@ Only what this cluster made, or what nobody uses any more, is taken away: anothe
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,8 +40,12 @@ def shim_sockets(config: Config) -> list[Path]:
 
 
 def cni_results(config: Config) -> list[Path]:
-    """What the CNI library remembers of each pod, by the name of the network, which is the instance's."""
-    return sorted(CNI_RESULTS.glob(f"{config.instance}-*")) if CNI_RESULTS.is_dir() else []
+    """What the CNI library remembers of each pod: by the name of the network, which is the instance's, and by the pod's
+    network namespace, for the loopback's name is the same for every containerd of the host."""
+    network = re.compile(rf"{re.escape(config.instance)}-[0-9a-f]{{64}}-\w+")
+    namespace = re.compile(rf'"sandbox":\s*"{re.escape(str(config.run_dir))}/')
+    found = CNI_RESULTS.iterdir() if CNI_RESULTS.is_dir() else ()
+    return sorted(path for path in found if network.fullmatch(path.name) or namespace.search(path.read_text()))
 
 
 def device_plugin_files() -> list[Path]:

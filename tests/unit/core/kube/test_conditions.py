@@ -13,7 +13,9 @@ from paddleflow_core.kube.conditions import (
     at,
     condition,
     deleted,
+    either,
     exists,
+    one_of,
     satisfies,
     unless,
     value,
@@ -148,3 +150,32 @@ def test_paths(path: str, found: Any) -> None:
 def test_paths_that_cannot_be_read(path: str) -> None:
     with pytest.raises(PathError, match=r"write it as status.state.phase"):
         value(path, 1)
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [
+        ({"phase": "Ready"}, Verdict("ready")),
+        ({"phase": "PartialReady"}, Verdict("ready")),
+        ({"phase": "Broken"}, Verdict("failed", "its status.phase is 'Broken'")),
+        ({"phase": "Mount"}, Verdict("waiting", "its status.phase is 'Mount', and not one of 'Ready', 'PartialReady'")),
+        ({}, Verdict("waiting", "its status.phase is not set, and not one of 'Ready', 'PartialReady'")),
+    ],
+)
+def test_one_of_several_words_will_do_and_others_end_the_wait(status: dict[str, Any], verdict: Verdict) -> None:
+    assert one_of("status.phase", ["Ready", "PartialReady"], ["Broken"])(thing(status)) == verdict
+
+
+def test_words_of_an_earlier_generation_neither_end_a_wait_nor_fail_it() -> None:
+    old = {**thing({"phase": "Broken", "observedGeneration": 1})}
+    old["metadata"] = {**old["metadata"], "generation": 2}
+    assert one_of("status.phase", ["Ready"], ["Broken"])(old).state == "waiting"
+    assert one_of("status.phase", ["Ready"], ["Broken"])(None).state == "waiting"
+
+
+def test_either_of_two_will_do() -> None:
+    ended = either(deleted("u"), value("status.phase", "Completed"))
+    assert ended(None).state == "ready"
+    assert ended(thing({"phase": "Completed"}, uid="u")).state == "ready"
+    assert ended(thing({"phase": "Running"}, uid="v")).state == "ready"
+    assert ended(thing({"phase": "Running"}, uid="u")).state == "waiting"

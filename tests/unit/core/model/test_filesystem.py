@@ -106,3 +106,11 @@ def test_a_live_file_system_says_the_declaration_that_it_was_built_from(
     if secret:  # which is not read back, only referred to
         del built["metadata"]["annotations"][storage_objects.DIGEST]
     assert again == built
+
+
+def test_the_secret_of_a_file_system_goes_with_it() -> None:
+    (secret,) = filesystem.belongings("Corpus", "science")
+    spec = {"url": "s3://corpus/", "properties": {"endpoint": "https://s3", "accessKey": "a", "secretKey": "b"}}
+    made, _found = filesystem.build("Corpus", "science", spec)
+    assert secret["metadata"] == {key: made["metadata"][key] for key in ("name", "namespace")}
+    assert (secret["apiVersion"], secret["kind"]) == ("v1", "Secret")

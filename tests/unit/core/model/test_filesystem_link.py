@@ -129,3 +129,8 @@ def test_a_live_link_says_the_declaration_that_it_was_built_from(store: dict[str
     if secret:  # which is not read back, only referred to
         del built["metadata"]["annotations"][storage_objects.DIGEST]
     assert again == built
+
+
+def test_the_secret_of_a_link_goes_with_it() -> None:
+    (secret,) = link.belongings("more", "science")
+    assert secret["metadata"] == {"name": "paddleflow-filesystemlink-more", "namespace": "science"}

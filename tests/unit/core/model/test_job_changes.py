@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from paddleflow_core.model import job
-from paddleflow_core.model.jobs import changes, state
+from paddleflow_core.model.jobs import changes, stop
 
 from tests.support import jobs
 
@@ -126,7 +126,7 @@ def test_a_job_is_stopped_with_a_reason_and_only_once() -> None:
     found = changes.stop(live, "running", "by ada")
     assert found is not None
     patch, command = found
-    assert patch == {"metadata": {"annotations": {state.STOP: "by ada"}}}
+    assert patch == {"metadata": {"annotations": {stop.STOP: "by ada"}}}
     assert command is not None
     assert (command["action"], command["target"]["uid"], command["metadata"]["name"]) == (
         "TerminateJob",
@@ -134,7 +134,7 @@ def test_a_job_is_stopped_with_a_reason_and_only_once() -> None:
         "stop-u1",
     )
     assert changes.stop(live, "succeeded", "by ada") is None  # [D-147]
-    assert changes.stop(jobs.built("rayjob"), "pending", "") == ({"metadata": {"annotations": {state.STOP: ""}}}, None)
+    assert changes.stop(jobs.built("rayjob"), "pending", "") == ({"metadata": {"annotations": {stop.STOP: ""}}}, None)
 
 
 NOW = datetime(2026, 1, 1, 1, 0, 0, tzinfo=UTC)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from paddleflow_core.model.jobs import phases, state
+from paddleflow_core.model.jobs import phases, state, stop
 
 ABORTS: dict[str, Any] = {"policies": [{"exitCode": 143, "action": "AbortJob"}]}
 
@@ -63,8 +63,8 @@ STOPPED = pod("worker-0", "Failed", code=143, at="2025-01-01T00:00:00Z")
         (volcano("Aborted"), [], "terminated", "stopped by a command"),
         (volcano("Aborting"), [], "terminating", "stopped by a command"),
         # stopped by somebody
-        (volcano("Terminated", annotations={state.STOP: "by ada"}), [FAILED], "terminated", "by ada"),
-        (volcano("Aborting", annotations={state.STOP: ""}), [], "terminating", "stopped"),
+        (volcano("Terminated", annotations={stop.STOP: "by ada"}), [FAILED], "terminated", "by ada"),
+        (volcano("Aborting", annotations={stop.STOP: ""}), [], "terminating", "stopped"),
         # preempted [D-124]
         (volcano("Aborting", **ABORTS), [], "preempting", "its pods were evicted"),
         (volcano("Aborted", **ABORTS), [STOPPED], "preempted", "its pods were evicted"),

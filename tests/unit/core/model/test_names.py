@@ -19,6 +19,9 @@ from paddleflow_core.model import names
         ("s3ForcePathStyle", "s3_force_path_style"),
         ("imagePullSecrets", "image_pull_secrets"),
         ("max", "max"),
+        ("attr-cache", "attr_cache"),
+        ("kerberos.data.protection", "kerberos_data_protection"),
+        ("juiceFSMountOptions", "juice_fs_mount_options"),
     ],
 )
 def test_one_function_names_options_and_flags(field: str, option: str) -> None:

@@ -229,7 +229,7 @@ def test_what_a_wait_is_about() -> None:
     assert pipeline_run.awaited("present", "r") == "r"
     assert pipeline_run.awaited("retried", "r") == "r-retry"
     assert len(pipeline_run.awaited("retried", "r" * 63)) <= 63
-    assert set(pipeline_run.READY_IN["stopped"]) > {"succeeded"}
+    assert set(pipeline_run.NOUN["ready"]["stopped"]["values"]) > {"succeeded"}
 
 
 @pytest.mark.parametrize(

@@ -109,3 +109,40 @@ def test_what_is_wrong_with_a_queue(name: str, spec: dict[str, Any], text: str) 
 
 def test_a_good_queue_has_no_problems() -> None:
     assert said("a", min={"cpu": 1, "memory": "1Gi"}, max={"cpu": "1000m"}, parent="b", lendable=False) == []
+
+
+# ---- opening and closing ----------------------------------------------------------------------------------------------
+
+
+def live(state: str | None) -> dict[str, Any]:
+    status = {"status": {"state": state}} if state else {}
+    return {"metadata": {"name": "vision", "uid": "u-1"}, **status}
+
+
+@pytest.mark.parametrize(
+    ("now", "state", "action"),
+    [
+        ("Open", "open", None),
+        (None, "open", None),
+        ("Closed", "open", "OpenQueue"),
+        ("Closing", "open", "OpenQueue"),
+        ("Unknown", "open", "OpenQueue"),
+        ("Open", "closed", "CloseQueue"),
+        (None, "closed", "CloseQueue"),
+        ("Closing", "closed", None),
+        ("Closed", "closed", None),
+        ("Open", "drained", "CloseQueue"),
+        ("Closing", "drained", None),
+    ],
+)
+def test_volcano_is_told_once(now: str | None, state: str, action: str | None) -> None:
+    told = queue.command(live(now), state)
+    assert (told and told["action"]) == action
+
+
+def test_a_command_goes_with_its_queue() -> None:
+    told = queue.command(live("Open"), "closed")
+    assert told is not None
+    assert told["metadata"]["generateName"] == "vision-closequeue-"
+    assert told["metadata"]["ownerReferences"] == [told["target"]]
+    assert told["target"]["uid"] == "u-1"

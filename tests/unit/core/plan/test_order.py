@@ -17,7 +17,7 @@ def names(objects: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def test_what_others_need_comes_first() -> None:
-    kinds = ["Job", "Queue", "Secret", "RoleBinding", "CustomResourceDefinition", "Namespace"]
+    kinds = ["Job", "Queue", "Secret", "RoleBinding", "Role", "CustomResourceDefinition", "Namespace"]
     assert names([thing(kind, kind) for kind in kinds]) == [[kind] for kind in reversed(kinds)]
 
 

@@ -37,7 +37,7 @@ def test_an_existing_cluster_gets_its_images_from_a_registry() -> None:
         " they pull the images of the platform: set it to a registry that this machine can push to and the nodes can pull"
         " from (host/prefix)."
     )
-    assert judged(provider="existing", images=True, registry="r/p") == []
+    assert judged(provider="existing", images=True, registry="r.example/p") == []
     assert judged(provider="existing", images=False) == []
     assert judged(provider="embedded", images=True) == []
 

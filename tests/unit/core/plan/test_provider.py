@@ -103,18 +103,32 @@ def test_auto_never_takes_a_cluster_because_the_environment_has_a_kubeconfig() -
     )
 
 
-def test_a_marker_that_names_no_provider_of_ours_says_nothing() -> None:
-    assert choose("auto", marker=marker(provider="existing")).provider == "embedded"
-    assert choose("auto", marker=marker()).provider == "embedded"
+def test_without_a_marker_it_is_a_first_run() -> None:
+    assert choose("auto", marker=None) == choose("auto")
+    assert choose("auto").refused == ""
 
 
-@pytest.mark.parametrize(("text", "damage"), [("{", "Expecting"), ("[]", "it holds no JSON object")])
+@pytest.mark.parametrize(
+    ("text", "damage"),
+    [
+        ("{", "Expecting"),
+        ("[]", "it holds no JSON object"),
+        ("", "it is empty"),  # after a crash, or on a full disk
+        (" \n", "it is empty"),
+        ("{}", "its provider is None"),
+        ('{"provider": "existing"}', "its provider is 'existing'"),
+        ('{"provider": ["k3s"]}', "its provider is ['k3s']"),
+    ],
+)
 def test_auto_does_not_guess_what_a_damaged_marker_said(text: str, damage: str) -> None:
     choice = choose("auto", marker=text, k3s_reachable=True, k3s_url=URL)
     assert choice.refused.startswith(
         f"it cannot be told which cluster an earlier run made here, because the file is damaged ({damage}"
     )
-    assert choice.refused.endswith("set cluster_provider to the provider that it had, embedded or k3s.")
+    assert choice.refused.endswith(
+        ": set cluster_provider to the provider that it had, embedded or k3s, as in make down"
+        ' ARGS="-e cluster_provider=embedded".'
+    )
     # Named, it can be repaired or taken away; and a cluster that is named has nothing to do with it.
     assert choose("embedded", marker=text).refused == ""
     assert choose("auto", marker=text, kubeconfig="/lab.conf").refused == ""

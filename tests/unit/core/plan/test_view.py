@@ -42,6 +42,18 @@ def test_the_copy_that_kubectl_keeps_is_not_shown() -> None:
     )
 
 
+def test_a_live_object_is_shown_without_the_record_of_its_writers() -> None:
+    live: dict[str, Any] = {
+        "kind": "Queue",
+        "metadata": {"name": "a", "uid": "1", "managedFields": [1]},
+        "status": {"state": "Open"},
+    }
+    assert view.shown(live) == {"kind": "Queue", "metadata": {"name": "a", "uid": "1"}, "status": {"state": "Open"}}
+    copy = {"kubectl.kubernetes.io/last-applied-configuration": "planted", "a": "b"}
+    assert view.shown({"metadata": {"annotations": copy}}) == {"metadata": {"annotations": {"a": "b"}}}
+    assert live["metadata"]["managedFields"] == [1]
+
+
 @pytest.mark.parametrize(
     ("found", "title"),
     [

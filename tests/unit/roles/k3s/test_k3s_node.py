@@ -120,6 +120,29 @@ def test_survey_sees_configuration_and_routes_that_are_here(
     assert node.survey({**plan, "config_dir": str(tmp_path / "absent")})["config_before"] == []
 
 
+def test_a_folder_with_nothing_but_notes_of_pods_that_are_gone_is_not_in_use(node: ModuleType, tmp_path: Path) -> None:
+    plan = {"data_dir": "/nonexistent", "config_dir": "/nonexistent", "log_dirs": [], "cluster_cidr": ""}
+    cni, alive = tmp_path / "cni", tmp_path / "alive"
+    (cni / "results").mkdir(parents=True)
+
+    def used() -> bool:
+        return bool(node.survey({**plan, "fixed_dirs": [str(cni)]})["dirs_before"])
+
+    assert used(), "somebody made the folder in it"
+    note = cni / "results" / f"cni-loopback-{1:064x}-lo"
+    note.write_text(json.dumps({"result": {"interfaces": [{"name": "lo", "sandbox": str(alive)}]}}))
+    assert not used()
+    alive.touch()
+    assert used(), "the pod lives"
+    alive.unlink()
+    pod = cni / "results" / f"pods-{1:064x}-eth0"
+    pod.write_text(note.read_text())
+    assert used(), "another network's"
+    pod.unlink()
+    note.write_text("")
+    assert used(), "it cannot be told whose it is"
+
+
 def test_folder_near_the_root_is_never_deleted(node: ModuleType) -> None:
     for path in ("/", "/var", "/var/../etc"):
         with pytest.raises(SystemExit, match="refused to delete"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..check import Problem, show
 from . import state, tasks
+from .stop import orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -89,28 +90,8 @@ def revised(live: Mapping[str, Any], built: Mapping[str, Any]) -> dict[str, Any]
 
 
 def stop(live: Mapping[str, Any], now: str, why: str) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
-    """What to merge into the object, and then the command to its engine; without one the object is deleted. Nothing at all
-    for a job that has ended [D-147]. A Volcano Job stays, with all that it says of its end [D-150]."""
-    if now in state.FINAL:
-        return None
-    patch = {"metadata": {"annotations": {state.STOP: why}}}
-    if not live["apiVersion"].startswith("batch.volcano.sh/"):
-        return patch, None
-    target = {"apiVersion": live["apiVersion"], "kind": live["kind"], "controller": True}
-    target |= {name: live["metadata"][name] for name in ("name", "uid")}
-    metadata = {
-        "name": f"stop-{live['metadata']['uid']}",
-        "namespace": live["metadata"]["namespace"],
-        "ownerReferences": [target],
-    }
-    api = "bus.volcano.sh/v1alpha1"
-    return patch, {
-        "apiVersion": api,
-        "kind": "Command",
-        "metadata": metadata,
-        "action": "TerminateJob",
-        "target": target,
-    }
+    """As `orders` says; nothing at all for a job that has ended [D-147]."""
+    return None if now in state.FINAL else orders(live, why)
 
 
 def overdue(spec: Mapping[str, Any], job: Mapping[str, Any], now: datetime, reached: str) -> str:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import phases, shell
+from .stop import STOP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 FINAL = ("succeeded", "failed", "terminated", "cancelled", "skipped", "preempted")
-# On a job that somebody stops, before it is aborted or deleted, so that its end is not taken for anything else.
-STOP = "paddleflow.org/stop"
 # Who took the job's place, and the reference's word for it.
 PREEMPTED_BY, STATUS = "paddleflow.org/preempted-by", "jobStatus"
 # Where schedulers write the accelerators of a pod [D-126].

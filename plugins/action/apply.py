@@ -1,0 +1,124 @@
+# Copyright: the paddleflow.core authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+import sys
+import typing as t
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
+from ansible.module_utils.common.parameters import remove_values
+from ansible.module_utils.errors import UnsupportedError
+from ansible.plugins.action import ActionBase
+from ansible.template import trust_as_template
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply, connect, documents
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MANIFESTS = (".yaml", ".yml", ".json")
+
+
+class ActionModule(ActionBase):
+    """Reads files and templates where they are, on the control node; and where the task would run there too, as the same
+    user and by the same Python, it applies them itself: starting a process for a module costs far more than one object."""
+
+    _supports_check_mode = True
+    _supports_async = True
+    _supports_diff = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        known = task_vars or {}
+        result: dict[str, t.Any] = super().run(tmp, known)
+        arguments = self._arguments()
+        if not self._here(known):
+            there: dict[str, t.Any] = self._execute_module(
+                module_name="paddleflow.core.apply",
+                module_args=arguments,
+                task_vars=known,
+                wrap_async=self._task.async_val,
+            )
+            return {**result, **there}
+        checked = ArgumentSpecValidator(apply.SPEC).validate(_plain(arguments))
+        if checked.error_messages:
+            return {**result, "failed": True, "changed": False, "msg": _refusal(checked)}
+        params = checked.validated_parameters
+        environment: dict[str, t.Any] = {}
+        ActionBase._compute_environment_string(self, environment)
+        ours = {str(name): str(value) for name, value in _plain(environment).items()}
+        done = apply.carry(params, {**os.environ, **ours}, check=self._task.check_mode, diff=self._task.diff)
+        hidden: dict[str, t.Any] = remove_values(done, checked._no_log_values | connect.secrets(params))
+        return {**result, **hidden}
+
+    def _here(self, known: dict[str, t.Any]) -> bool:
+        python = str(self._templar.template(known.get("ansible_python_interpreter") or "auto"))
+        return (
+            self._connection.transport == "local"
+            and not self._play_context.become
+            and not self._task.async_val
+            and (python.startswith("auto") or os.path.realpath(python) == os.path.realpath(sys.executable))
+        )
+
+    def _arguments(self) -> dict[str, t.Any]:
+        """The options, with what files and templates say in the place of their names."""
+        arguments = dict(self._task.args)
+        sources = {name: arguments.pop(name, None) for name in ("src", "template")}
+        recursive = arguments.pop("recursive", False)
+        if not any(sources.values()):
+            return arguments
+        if "definition" in arguments or "resource_definition" in arguments or all(sources.values()):
+            raise AnsibleActionFail("definition, src and template are given together: give one of them.")
+        found: list[tuple[t.Any, str]] = []
+        try:
+            for name in _names(sources["src"]):
+                for file in _files(Path(ActionBase._find_needle(self, "files", name)), bool(recursive)):
+                    found += documents.parse(file.read_text(encoding="utf-8"), str(file))
+            for name in _names(sources["template"]):
+                path = Path(ActionBase._find_needle(self, "templates", name))
+                text = self._templar.template(trust_as_template(path.read_text(encoding="utf-8")))
+                found += documents.parse(str(text), str(path))
+        except documents.DocumentError as error:
+            raise AnsibleActionFail(str(error)) from error
+        return {**arguments, "definition": [one for one, _where in found], "places": [where for _one, where in found]}
+
+
+def _refusal(checked: ValidationResult) -> str:
+    """As the process of a module says it."""
+    text: str = checked.errors.msg
+    if isinstance(checked.errors[0], UnsupportedError):
+        return f"Unsupported parameters for (paddleflow.core.apply) module: {text}"
+    return text
+
+
+def _names(given: t.Any) -> list[str]:
+    return [str(name) for name in ([given] if isinstance(given, str) else given or [])]
+
+
+def _files(path: Path, recursive: bool) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    found = sorted(
+        file for file in path.glob("**/*" if recursive else "*") if file.suffix in _MANIFESTS and file.is_file()
+    )
+    if not found:
+        raise AnsibleActionFail(f"{path} holds no manifests: files whose names end with {', '.join(_MANIFESTS)}.")
+    yield from found
+
+
+def _plain(value: t.Any) -> t.Any:
+    """Without Ansible's marks on values, of which nothing below knows."""
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return str(value)  # a date, which YAML makes of a text that looks like one

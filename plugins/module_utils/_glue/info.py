@@ -1,0 +1,74 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""The one way in which the info module of a noun works. What is not there is an empty list; a server that does not answer,
+or refuses, is an error."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from ansible.module_utils.basic import AnsibleModule
+
+from .._core.kube.errors import KubeError
+from .._core.model import options, own
+from . import arguments, connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .._core.kube.client import Client, Object
+    from .._core.model.table import Noun
+
+    # Adds to what is said of each object; given the objects in the same order.
+    More = Callable[[AnsibleModule, Client, float, list[Object], list[dict[str, Any]]], None]
+
+
+class NounFile(Protocol):
+    """What a file of the model offers."""
+
+    @property
+    def NOUN(self) -> Noun: ...  # noqa: N802 (a constant of the file)
+
+    def declared(self, found: Mapping[str, Any], /) -> dict[str, Any]: ...
+
+
+def run(noun: NounFile, more: More | None = None, beside: Mapping[str, Any] | None = None) -> NoReturn:
+    spec = {**arguments.info(noun.NOUN), **(beside or {})}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    try:
+        client = connect.client(module)
+        deadline = time.monotonic() + module.params["timeout"]
+        found = _objects(noun.NOUN, client, module.params, deadline)
+        entries = [_entry(noun, one) for one in found]
+        if more:
+            more(module, client, deadline, found, entries)
+    except KubeError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, objects=entries)
+
+
+def _objects(noun: Noun, client: Client, params: Mapping[str, Any], deadline: float) -> list[Object]:
+    kind = client.kind(noun["api"], noun["kind"])
+    namespace = ""
+    if noun["scope"] == "Namespaced" and not params["all_namespaces"]:
+        namespace = params["namespace"] or client.namespace
+    selectors = {key: ",".join(params[f"{key}_selectors"] or ()) for key in ("label", "field")}
+    if params["name"] and not any(selectors.values()) and (namespace or noun["scope"] == "Cluster"):
+        one = client.find(kind, own.object_name(noun, params["name"]), namespace, deadline=deadline)
+        return [one] if one else []
+    listed = client.list(kind, namespace, labels=selectors["label"], fields=selectors["field"], deadline=deadline).items
+    wanted = own.object_name(noun, params["name"]) if params["name"] else ""
+    return [one for one in listed if not wanted or one["metadata"]["name"] == wanted]
+
+
+def _entry(noun: NounFile, found: Object) -> dict[str, Any]:
+    metadata = found["metadata"]
+    return {
+        "name": own.name_of(found),
+        "namespace": metadata.get("namespace", ""),
+        "labels": metadata.get("labels", {}),
+        "declared": options.shown(noun.NOUN["spec"], noun.declared(found)),
+        "status": found.get("status", {}),
+    }

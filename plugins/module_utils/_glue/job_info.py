@@ -1,0 +1,60 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""What the info module of jobs says beyond the jobs themselves: what has become of each, of its pods, and what they wrote."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .._core.kube.errors import NotFoundError, StatusError
+from .._core.kube.logs import logs
+from .._core.model.jobs import state
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ansible.module_utils.basic import AnsibleModule
+
+    from .._core.kube.client import Client, Object
+
+BESIDE: dict[str, Any] = {
+    "logs": {"type": "bool", "default": False},
+    "log_lines": {"type": "int", "default": 100},
+}
+_JOB = "volcano.sh/job-name"
+
+
+def more(
+    module: AnsibleModule, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]
+) -> None:
+    if not found:
+        return
+    spaces = {one["metadata"]["namespace"] for one in found}
+    # Of one job alone its own pods; of several all those of their namespaces, in one list for each.
+    selector = f"{_JOB}={found[0]['metadata']['name']}" if len(found) == 1 else _JOB
+    pods: dict[tuple[str, str], list[Object]] = {}
+    groups: dict[tuple[str, str], Object] = {}
+    for space in sorted(spaces):
+        for pod in client.list(client.kind("v1", "Pod"), space, labels=selector, deadline=deadline).items:
+            pods.setdefault((space, pod["metadata"]["labels"][_JOB]), []).append(pod)
+        kind = client.kind("scheduling.volcano.sh/v1beta1", "PodGroup")
+        for group in client.list(kind, space, deadline=deadline).items:
+            groups[space, group["metadata"]["name"]] = group
+    for one, entry in zip(found, entries, strict=True):
+        metadata = one["metadata"]
+        place = metadata["namespace"]
+        group = groups.get((place, f"{metadata['name']}-{metadata['uid']}"))
+        entry |= state.observe(one, pods.get((place, metadata["name"]), ()), group)
+        if module.params["logs"]:
+            for task in entry["tasks"]:
+                task["log"] = _log(client, task, module.params["log_lines"], deadline)
+
+
+def _log(client: Client, task: Mapping[str, Any], lines: int, deadline: float) -> str:
+    try:
+        return "\n".join(logs(client, task["name"], task["namespace"], tail=lines, deadline=deadline))
+    except NotFoundError:  # it went while we asked
+        return ""
+    except StatusError as error:  # a container that has not begun, or is gone from its node
+        return f"({error})"

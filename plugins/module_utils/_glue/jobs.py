@@ -1,0 +1,90 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""The module of jobs. It differs from those of other nouns: a declaration names what only the cluster knows, most of a job
+cannot be changed, and its end is what people wait for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ansible.module_utils.basic import AnsibleModule
+
+from .._core.kube import jobs
+from .._core.kube.declare import Outcome, Run
+from .._core.kube.errors import KubeError
+from .._core.model import job
+from .._core.model.jobs import state, tasks
+from . import arguments, connect, noun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._core.kube.conditions import Check
+
+BESIDE: dict[str, Any] = {"wait_until": {"type": "str", "choices": ["running", "succeeded"], "default": "succeeded"}}
+# What is as good as the state that is waited for.
+_REACHED = {"running": ("running", "succeeded"), "succeeded": ("succeeded",), "stopped": state.FINAL}
+
+
+def run() -> NoReturn:
+    module = AnsibleModule(argument_spec={**arguments.of(job.NOUN), **BESIDE}, supports_check_mode=True)
+    declarations, problems = noun.read(job, module.params)
+    if problems:
+        module.fail_json(msg="\n".join(problems), problems=problems)
+    foreign = any(tasks.kind(one.spec) != tasks.VOLCANO for one in declarations)
+    try:
+        client = connect.client(module, discover=foreign)
+        how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
+        requests = [
+            jobs.Request(
+                one.name, one.namespace or client.namespace, one.state.removeprefix("only "), one.spec, one.metadata, one.where
+            )
+            for one in declarations
+        ]  # fmt: skip
+        outcomes = jobs.carry(how, requests, module.params["recreate"])
+        if module.params["wait"] and not module.check_mode and not any(one.error for one in outcomes):
+            outcomes = _ready(how, requests, outcomes, module.params["wait_until"])
+    except KubeError as error:
+        module.fail_json(msg=str(error))
+    noun.leave(module, outcomes)
+
+
+def _ready(how: Run, requests: Sequence[jobs.Request], outcomes: list[Outcome], until: str) -> list[Outcome]:
+    goals: dict[int, Check] = {}
+    for position, request in enumerate(requests):
+        if request.state != "absent" and outcomes[position].after is not None:
+            goals[position] = _reaches("stopped" if request.state == "stopped" else until)
+    again = noun.waited(how, goals, outcomes)
+    return [_explained(how, one) for one in again]
+
+
+def _reaches(goal: str) -> Check:
+    from .._core.kube import conditions
+
+    def over(found: dict[str, Any]) -> str:
+        seen = state.observe(found)
+        ended = seen["state"] in state.FINAL and seen["state"] not in _REACHED[goal]
+        return f"it has {seen['state']}" if ended else ""
+
+    def reached(found: dict[str, Any]) -> bool:
+        return state.observe(found)["state"] in _REACHED[goal]
+
+    return conditions.unless(over, conditions.satisfies(reached, f"it has {goal}" if goal != "running" else "it runs"))
+
+
+def _explained(how: Run, outcome: Outcome) -> Outcome:
+    """A wait that ended badly says what became of the job's pods."""
+    if outcome.error is None or outcome.after is None:
+        return outcome
+    live = how.client.find(
+        how.client.kind(outcome.after["apiVersion"], outcome.after["kind"]),
+        outcome.after["metadata"]["name"],
+        outcome.after["metadata"]["namespace"],
+    )
+    if live is None:
+        return outcome
+    seen = jobs.observe(how.client, live)
+    return outcome._replace(
+        error=KubeError(f"{outcome.error} It is {seen['state']}: {seen['message'] or 'nothing more is known'}.")
+    )

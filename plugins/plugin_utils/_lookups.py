@@ -1,0 +1,68 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""The one way in which lookups of objects work: those of the given names, or all that a selector matches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ansible.errors import AnsibleLookupError
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.declare import FEW
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.errors import KubeError
+from ansible_collections.paddleflow.core.plugins.module_utils._core.plan import view
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ansible.plugins.lookup import LookupBase
+    from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.client import Client
+    from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.kinds import Kind
+
+    Object = dict[str, Any]
+    Option = Callable[[str], Any]
+
+
+def options(lookup: LookupBase, variables: Mapping[str, Any] | None, given: Mapping[str, Any]) -> Option:
+    """Tells the value of an option of the lookup."""
+    lookup.set_options(var_options=variables, direct=dict(given))
+    return lookup.get_option
+
+
+def objects(option: Option, names: Sequence[object], api_version: str, kind: str) -> list[Object]:
+    selector = option("label_selector") or ""
+    if names and selector:
+        raise AnsibleLookupError(f"A lookup of {kind} was given names and label_selector: give one of the two.")
+    try:
+        with connect.opened(connect.connection(option)) as client:
+            found = _found(option, client, client.kind(api_version, kind), [str(name) for name in names], selector)
+    except KubeError as error:
+        raise AnsibleLookupError(str(error)) from error
+    return [view.shown(one) for one in found]
+
+
+def _found(option: Option, client: Client, kind: Kind, names: Sequence[str], selector: str) -> list[Object]:
+    namespace = (option("namespace") or "") if kind.namespaced else ""
+    if not names:
+        items = client.list(kind, namespace, labels=selector).items
+        return sorted(items, key=lambda one: (one["metadata"].get("namespace", ""), one["metadata"]["name"]))
+    if kind.namespaced:
+        namespace = namespace or client.namespace
+    if len(names) > FEW:
+        listed = _listed(client, kind, namespace, set(names))
+    else:
+        listed = {name: one for name in names if (one := client.find(kind, name, namespace)) is not None}
+    if option("missing") == "skip":
+        return [listed[name] for name in names if name in listed]
+    # What is not there is asked for once more, for the server's own words.
+    return [listed[name] if name in listed else client.get(kind, name, namespace) for name in names]
+
+
+def _listed(client: Client, kind: Kind, namespace: str, names: set[str]) -> dict[str, Object]:
+    """One request for each page, instead of one for each name."""
+
+    def keep(found: Object) -> Object | None:
+        return found if found["metadata"]["name"] in names else None
+
+    return {one["metadata"]["name"]: one for one in client.list(kind, namespace, keep=keep).items if one is not None}

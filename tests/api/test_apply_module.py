@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`apply` against a real API server: by its action plugin within ansible-playbook, and by a module process, with the same results."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support import checkout_play
+from tests.support.control_plane import ControlPlane
+
+WAYS = ("here", "process")
+
+
+@pytest.fixture
+def team(api: ControlPlane, request: pytest.FixtureRequest) -> str:
+    name = "apply-" + re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:50].strip("-")
+    api.kubectl("create", "namespace", name)
+    return name
+
+
+def config(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+class Runner:
+    """Tasks as a user writes them, each with its result."""
+
+    def __init__(self, api: ControlPlane, folder: Path) -> None:
+        self.api, self.folder = api, folder
+
+    def tasks(
+        self, *tasks: dict[str, Any], way: str = "here", arguments: tuple[str, ...] = (), **play: Any
+    ) -> list[Any]:
+        """
+        :param way: `process` names the same Python by another path, so that the task is sent to it
+        """
+        folder = self.folder / f"run-{len(list(self.folder.iterdir()))}"
+        folder.mkdir()
+        noted = []
+        for number, task in enumerate(tasks):
+            result = folder / f"{number}.json"
+            copied = "{{ " + f"r{number}" + " | to_json }}"
+            keep = {
+                "ansible.builtin.copy": {"content": copied, "dest": str(result)},
+                "check_mode": False,
+                "diff": False,
+            }
+            noted += [{"ignore_errors": True, **task, "register": f"r{number}"}, keep]
+        python = {} if way == "here" else {"ansible_python_interpreter": str(self._other_python())}
+        text = {
+            "hosts": "localhost",
+            "connection": "local",
+            "gather_facts": False,
+            # Two parts of Ansible disagree about ~ where HOME is not the user's own.
+            "vars": {**python, "ansible_async_dir": str(folder / "async")},
+            "module_defaults": {"group/paddleflow.core.paddleflow": {"kubeconfig": str(self.api.kubeconfig)}},
+            "tasks": noted,
+            **play,
+        }
+        done = checkout_play.run(folder, yaml.safe_dump([text]), "--inventory=localhost,", *arguments)
+        self.output = done.stdout + done.stderr
+        assert done.returncode == 0, self.output
+        return [json.loads((folder / f"{number}.json").read_text()) for number in range(len(tasks))]
+
+    def apply(self, way: str = "here", arguments: tuple[str, ...] = (), **options: Any) -> Any:
+        (result,) = self.tasks({"paddleflow.core.apply": options}, way=way, arguments=arguments)
+        return result
+
+    def _other_python(self) -> Path:
+        script = self.folder / "python"
+        if not script.exists():
+            script.write_text(f'#!/bin/sh\nexec {checkout_play.ANSIBLE.with_name("python")} "$@"\n')
+            script.chmod(0o755)
+        return script
+
+
+@pytest.fixture
+def runner(api: ControlPlane, tmp_path: Path) -> Runner:
+    return Runner(api, tmp_path)
+
+
+def actions(result: Any) -> list[str]:
+    return [f"{one['name']} {one['action']}" for one in result["objects"]]
+
+
+def live(api: ControlPlane, team: str, name: str) -> Any:
+    text = api.kubectl("get", "configmap", name, f"--namespace={team}", "--ignore-not-found", "--output=json")
+    return json.loads(text) if text else None
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_objects_are_applied_once(runner: Runner, team: str, way: str) -> None:
+    definition = [config("a", x="1"), config("b", y="2")]
+    assert actions(runner.apply(way, namespace=team, definition=definition)) == ["a created", "b created"]
+    again = runner.apply(way, namespace=team, definition=definition)
+    assert (again["changed"], actions(again)) == (False, ["a unchanged", "b unchanged"])
+    less = runner.apply(way, namespace=team, definition=[config("a"), config("b", y="2")], state="present")
+    assert actions(less) == ["a changed", "b unchanged"]
+    gone = runner.apply(way, namespace=team, definition=definition, state="absent")
+    assert actions(gone) == ["a deleted", "b deleted"]
+
+
+def test_both_ways_say_the_same(runner: Runner, api: ControlPlane, team: str) -> None:
+    """Each case in the process of the play and in one of its own: the same result, but for where it was run."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"key": "planted-value"}}
+    cases: list[dict[str, Any]] = [
+        {"definition": config("one", a="1")},
+        {"definition": [config("one", a="2"), config("two")]},
+        {"definition": json.dumps(config("text")), "return_content": True},
+        {"definition": secret},
+        {"definition": {**secret, "stringData": {"key": "planted-other"}}},
+        {"definition": config("Not-A-Name")},
+        {"definition": {"kind": "ConfigMap"}},
+        {"definition": config("one"), "set": "s", "prune": True},
+        {"definition": config("one"), "prune": True},
+        {"definition": config("one"), "writers": 0},
+        {"definition": config("late"), "wait": True, "wait_timeout": 1, "wait_for": {"condition": "Ready"}},
+        {"definition": {"apiVersion": "no.example.org/v1", "kind": "Nothing", "metadata": {"name": "x"}}},
+        {"definition": config("one"), "state": "absent"},
+        {"definition": config("one"), "kubeconfig": "/nonexistent"},
+        {"definition": config("one"), "unknown": 1},
+        {},
+    ]
+    found: dict[str, list[Any]] = {}
+    for way in WAYS:
+        space = f"{team}-{way}"
+        api.kubectl("create", "namespace", space)
+        options = [{"paddleflow.core.apply": {"namespace": space, **case}} for case in cases]
+        for mode in (("--check", "--diff"), ("--diff", "-vvv")):
+            results = runner.tasks(*options, way=way, arguments=mode)
+            found.setdefault(way, []).extend(_comparable(result, space) for result in results)
+            assert "planted" not in runner.output.split("TASK", 1)[1].replace(json.dumps(options), ""), way
+    for number, (here, process) in enumerate(zip(found["here"], found["process"], strict=True)):
+        assert here == process, cases[number % len(cases)]
+
+
+def _comparable(result: Any, space: str) -> Any:
+    """Without what differs between any two runs, and without what only says how a process ended."""
+    noise = ("invocation", "exception", "module_stdout", "module_stderr", "rc", "warnings", "ansible_facts")
+    text = json.dumps({key: value for key, value in result.items() if key not in noise}, sort_keys=True)
+    text = text.replace(space, "SPACE")
+    text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b", "UID", text)
+    return re.sub(r"Supported parameters include.*|not ready after \d+ s", "", text)
+
+
+def test_files_and_directories_are_read_as_they_are(runner: Runner, team: str, tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    (folder / "deeper").mkdir(parents=True)
+    braces = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: braces}\ndata: {text: '{{ not a template }}', day: 2026-01-31}\n"
+    (folder / "b.yaml").write_text(f"---\n{braces}---\n# nothing\n---\n{json.dumps(config('second'))}\n")
+    (folder / "a.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [config("first")]}))
+    (folder / "notes.txt").write_text("not a manifest")
+    (folder / "deeper/c.yml").write_text(json.dumps(config("third")))
+    result = runner.apply(namespace=team, src=[str(folder)])
+    assert actions(result) == ["first created", "braces created", "second created"]
+    assert live(runner.api, team, "braces")["data"] == {"text": "{{ not a template }}", "day": "2026-01-31"}
+    deep = runner.apply("process", namespace=team, src=str(folder), recursive=True)
+    assert actions(deep)[-1] == "third created"
+    assert not runner.apply(namespace=team, src=str(folder), recursive=True)["changed"]
+
+
+def test_templates_are_rendered(runner: Runner, team: str, tmp_path: Path) -> None:
+    template = tmp_path / "config.yaml.j2"
+    template.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rendered}\ndata:\n  who: '{{ who }}'\n")
+    task = {"paddleflow.core.apply": {"namespace": team, "template": str(template)}, "vars": {"who": "ann"}}
+    (result,) = runner.tasks(task)
+    assert actions(result) == ["rendered created"]
+    assert live(runner.api, team, "rendered")["data"] == {"who": "ann"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_error_names_file_and_line(runner: Runner, team: str, tmp_path: Path, way: str) -> None:
+    file = tmp_path / "some.yaml"
+    file.write_text(f"{json.dumps(config('good'))}\n---\n{json.dumps(config('Bad_Name'))}\n")
+    result = runner.apply(way, namespace=team, src=str(file))
+    assert result["failed"]
+    assert f"{file}:3: " in result["msg"]
+    assert actions(result) == ["good created", "Bad_Name failed"]
+    file.write_text("a: [\n")
+    assert f"{file}:2: " in runner.apply(way, namespace=team, src=str(file))["msg"]
+
+
+def test_a_set_loses_what_is_no_longer_declared_even_of_kinds_that_are_no_longer_named(
+    runner: Runner, team: str
+) -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
+    given: dict[str, Any] = {"namespace": team, "set": "team", "prune": True}
+    runner.apply(**given, definition=[config("a"), config("b"), account])
+    runner.api.kubectl("create", "configmap", "theirs", f"--namespace={team}")
+    check = runner.apply(arguments=("--check", "--diff"), **given, definition=[config("a")])
+    assert sorted(actions(check)) == ["a unchanged", "b deleted", "robot deleted"]
+    assert live(runner.api, team, "b")
+    pruned = runner.apply(**given, definition=[config("a")])
+    assert sorted(actions(pruned)) == ["a unchanged", "b deleted", "robot deleted"]
+    assert live(runner.api, team, "b") is None
+    assert live(runner.api, team, "theirs")
+    assert not runner.apply(**given, definition=[config("a")])["changed"]
+
+
+def test_a_set_that_would_lose_too_much_loses_nothing(runner: Runner, team: str) -> None:
+    given: dict[str, Any] = {"namespace": team, "set": "team", "prune": True}
+    runner.apply(**given, definition=[config(f"c{number}") for number in range(4)])
+    refused = runner.apply(**given, definition=[config("c0", new="1")], prune_max=2)
+    assert "would lose 3 objects, and prune_max allows 2" in refused["msg"]
+    assert "data" not in live(runner.api, team, "c0")
+    assert len(actions(runner.apply(**given, definition=[config("c0")], prune_max=3))) == 4
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_environment_of_a_task_names_the_cluster(runner: Runner, team: str, way: str) -> None:
+    task = {
+        "paddleflow.core.apply": {"namespace": team, "definition": config("by-environment")},
+        "environment": {"K8S_AUTH_KUBECONFIG": str(runner.api.kubeconfig)},
+    }
+    before = dict(os.environ)
+    (result,) = runner.tasks(task, way=way, module_defaults={})
+    assert actions(result) == ["by-environment created"]
+    assert dict(os.environ) == before
+
+
+def test_a_task_that_runs_into_its_timeout_writes_nothing_more(runner: Runner, team: str) -> None:
+    waiting = {"definition": config("late"), "namespace": team, "wait": True, "wait_for": {"condition": "Ready"}}
+    (result,) = runner.tasks({"paddleflow.core.apply": {**waiting, "wait_timeout": 60}, "timeout": 3})
+    assert result["failed"]
+    assert live(runner.api, team, "late")
+
+
+def test_asynchronous_tasks_run_in_a_process(runner: Runner, team: str) -> None:
+    task = {"paddleflow.core.apply": {"namespace": team, "definition": config("later")}, "async": 60, "poll": 1}
+    (result,) = runner.tasks(task)
+    assert actions(result) == ["later created"]
+
+
+def test_a_loop_applies_one_object_each_time(runner: Runner, team: str) -> None:
+    definition = {**config("x"), "metadata": {"name": "loop-{{ item }}"}}
+    task = {"paddleflow.core.apply": {"namespace": team, "definition": definition}, "loop": [1, 2, 3]}
+    (result,) = runner.tasks(task)
+    assert [actions(one) for one in result["results"]] == [[f"loop-{number} created"] for number in (1, 2, 3)]
+
+
+def test_kinds_that_are_defined_in_the_same_list_can_be_used_in_it(runner: Runner, team: str) -> None:
+    names = {"plural": "doors", "singular": "door", "kind": "Door"}
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+    }
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "doors.apply.example.org"},
+        "spec": {"group": "apply.example.org", "names": names, "scope": "Namespaced", "versions": [version]},
+    }  # fmt: skip
+    door = {"apiVersion": "apply.example.org/v1", "kind": "Door", "metadata": {"name": "front"}, "spec": {"open": True}}
+    given: dict[str, Any] = {"namespace": team, "definition": [door, definition], "set": "doors", "prune": True}
+    assert actions(runner.apply(arguments=("--check",), **given)) == [
+        "front created",
+        "doors.apply.example.org created",
+    ]
+    assert actions(runner.apply(**given)) == ["front created", "doors.apply.example.org created"]
+    assert not runner.apply(**given)["changed"]
+    runner.api.kubectl("delete", "crd", "doors.apply.example.org")

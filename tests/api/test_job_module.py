@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module job, with Volcano's real controllers. The test plays scheduler and kubelet."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support import modules
+from tests.support.control_plane import ControlPlane
+from tests.support.engine import Engine, engine_in
+from tools import tree
+
+SPACE = "job-module"
+ONE: dict[str, Any] = {
+    "framework": "standalone",
+    "image": "registry.example.org/run:1",
+    "command": "run",
+    "flavour": {"cpu": 1},
+    "scheduling_policy": {"queue": "vision"},
+}
+GANG: dict[str, Any] = {
+    **ONE,
+    "kind": "distributed",
+    "framework": "pytorch",
+    "members": [{"role": "worker", "replicas": 2, "max_replicas": 4}],
+}
+
+
+@pytest.fixture(scope="module")
+def engine(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    api.kubectl("apply", "--server-side", "--filename", str(tree.ROOT / "crds"))
+    api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    classes = [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        for name, value in (("high", 100), ("low", -10))
+    ]
+    api.kubectl("apply", "--filename=-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": classes}))
+    with engine_in(api, SPACE, tmp_path_factory.mktemp("engine"), "job-controller") as running:
+        yield running
+
+
+def run(engine: Engine, name: str, check: bool = False, **options: Any) -> dict[str, Any]:
+    given = {"kubeconfig": str(engine.api.kubeconfig), "namespace": SPACE, "name": name, **options}
+    return modules.run("job", given, check=check, diff=check)
+
+
+def done(engine: Engine, name: str, **options: Any) -> str:
+    answer = run(engine, name, **options)
+    assert "failed" not in answer, answer
+    (only,) = answer["objects"]
+    action: str = only["action"]
+    return action
+
+
+def refused(engine: Engine, name: str, **options: Any) -> str:
+    answer = run(engine, name, **options)
+    assert answer.get("failed"), answer
+    message: str = answer["msg"]
+    return message
+
+
+def test_a_job_is_run_once_whatever_becomes_of_it(engine: Engine) -> None:
+    assert done(engine, "once", **ONE) == "created"
+    engine.admit("once")
+    assert done(engine, "once", **ONE) == "unchanged"
+    (pod,) = engine.run("once", 1)
+    assert done(engine, "once", **ONE) == "unchanged"
+    engine.phase(pod, "Succeeded", 0)
+    engine.becomes("once", "succeeded")
+    assert done(engine, "once", **ONE, wait=True, wait_timeout=30) == "unchanged"
+    assert done(engine, "once", state="absent") == "deleted"
+    assert done(engine, "once", state="absent") == "unchanged"
+
+
+def test_waiting_ends_with_the_job_and_a_failure_says_what_the_pod_said(engine: Engine) -> None:
+    done(engine, "fails", **ONE)
+    engine.admit("fails")
+    (pod,) = engine.run("fails", 1)
+    answers: list[dict[str, Any]] = []
+    waiting = threading.Thread(target=lambda: answers.append(run(engine, "fails", **ONE, wait=True, wait_timeout=60)))
+    waiting.start()
+    engine.phase(pod, "Failed", 3)
+    waiting.join(90)
+    (answer,) = answers
+    assert answer["failed"]
+    assert "it has failed" in answer["msg"]
+    assert f"It is failed: {pod}: exit code 3." in answer["msg"]
+
+
+def test_waiting_until_it_runs(engine: Engine) -> None:
+    late = refused(engine, "runs", **ONE, wait=True, wait_until="running", wait_timeout=2)
+    assert "not yet so: it runs" in late
+    engine.admit("runs")
+    engine.run("runs", 1)
+    assert done(engine, "runs", **ONE, wait=True, wait_until="running", wait_timeout=30) == "unchanged"
+
+
+def test_what_may_change_is_changed_and_the_rest_is_another_job(engine: Engine) -> None:
+    done(engine, "changes", **GANG)
+    engine.admit("changes")
+    uid = engine.get("changes")["metadata"]["uid"]
+    more = {**GANG, "members": [{**GANG["members"][0], "replicas": 3}]}
+    assert done(engine, "changes", **more, labels={"team": "a"}) == "changed"
+    live = engine.get("changes")
+    assert live["metadata"]["uid"] == uid
+    assert live["metadata"]["labels"]["team"] == "a"
+    assert [task["replicas"] for task in live["spec"]["tasks"]] == [3]
+    assert done(engine, "changes", **more, labels={"team": "a"}) == "unchanged"
+    other = {**more, "image": "registry.example.org/run:2"}
+    message = refused(engine, "changes", **other)
+    assert "image is changed from 'registry.example.org/run:1'" in message
+    assert "use recreate" in message
+    assert run(engine, "changes", check=True, **other, recreate=True)["objects"][0]["action"] == "recreated"
+    assert done(engine, "changes", **other, recreate=True) == "recreated"
+    assert engine.get("changes")["metadata"]["uid"] != uid
+
+
+def test_a_priority_changes_while_a_job_waits(engine: Engine) -> None:
+    def with_priority(word: str) -> dict[str, Any]:
+        return {**ONE, "scheduling_policy": {"queue": "vision", "priority": word}}
+
+    done(engine, "urgent", **with_priority("LOW"))
+    assert done(engine, "urgent", **with_priority("HIGH")) == "changed"
+    assert engine.get("urgent")["spec"]["priorityClassName"] == "high"
+    engine.admit("urgent")
+    engine.run("urgent", 1)
+    assert "while the job is running" in refused(engine, "urgent", **with_priority("LOW"))
+
+
+def test_a_job_that_has_ended_is_only_run_anew_when_that_is_asked_for(engine: Engine) -> None:
+    done(engine, "again", **ONE)
+    engine.admit("again")
+    (pod,) = engine.run("again", 1)
+    engine.phase(pod, "Succeeded", 0)
+    engine.becomes("again", "succeeded")
+    other = {**ONE, "command": "run --more"}
+    assert "which has succeeded" in refused(engine, "again", **other)
+    assert done(engine, "again", **other, recreate=True) == "recreated"
+
+
+def test_a_stopped_job_stays_known_and_is_stopped_once(engine: Engine) -> None:
+    done(engine, "stops", **ONE)
+    engine.admit("stops")
+    engine.run("stops", 1)
+    assert run(engine, "stops", check=True, state="stopped")["objects"][0]["action"] == "stopped"
+    assert engine.state("stops")[0] == "running"
+    assert done(engine, "stops", state="stopped", wait=True, wait_timeout=60) == "stopped"
+    assert engine.state("stops") == ("terminated", "stopped by its owner")
+    assert done(engine, "stops", state="stopped", wait=True, wait_timeout=60) == "unchanged"
+    assert done(engine, "was-never-there", state="stopped") == "unchanged"
+
+
+def test_flavours_and_queues_that_are_named_have_to_be_there(engine: Engine) -> None:
+    assert "Queue nowhere does not exist" in refused(
+        engine, "lost", **{**ONE, "scheduling_policy": {"queue": "nowhere"}}
+    )
+    assert "flavour.name is 'huge'" in refused(engine, "lost", **{**ONE, "flavour": {"name": "huge"}})
+    huge = {"apiVersion": "paddleflow.org/v1alpha1", "kind": "Flavour", "metadata": {"name": "huge"}}
+    size = {"cpu": "16", "memory": "64Gi"}
+    engine.api.kubectl("apply", "--filename=-", stdin=json.dumps({**huge, "spec": size}))
+    assert done(engine, "found", **{**ONE, "flavour": {"name": "huge"}}) == "created"
+    container = engine.get("found")["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
+    assert container["resources"]["requests"] == size
+
+
+def test_one_job_of_several_that_is_wrong_does_not_keep_the_others(engine: Engine) -> None:
+    objects = [{"name": "right", **ONE}, {"name": "wrong", **ONE, "flavour": {"name": "no-such"}}]
+    given = {"kubeconfig": str(engine.api.kubeconfig), "namespace": SPACE, "objects": objects}
+    answer = modules.run("job", given)
+    assert answer["failed"]
+    assert answer["msg"].startswith(
+        "1 of 2 objects failed, 1 were changed, 0 needed nothing:\nobjects[1]: Job job-module/wrong"
+    )
+    assert [one["action"] for one in answer["objects"]] == ["created", "failed"]
+
+
+def test_check_mode_says_what_would_be_and_runs_nothing(engine: Engine) -> None:
+    would = run(engine, "dry", check=True, **ONE)
+    assert (would["changed"], would["objects"][0]["action"]) == (True, "created")
+    names = engine.api.kubectl("get", "jobs.batch.volcano.sh", f"--namespace={SPACE}", "--output=name")
+    assert "dry" not in names

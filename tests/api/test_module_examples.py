@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples in each module's documentation, run as they stand by ansible-playbook, one after the other."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support import checkout_play
+from tests.support.binaries import built
+from tests.support.control_plane import ControlPlane
+from tests.support.engine import garbage_collector
+from tools import tree
+
+# Modules that talk to no cluster have tests of their own.
+WITHOUT_CLUSTER = {"command_progress", "files"}
+MODULES = sorted({path.stem for path in tree.files() if path.match("plugins/modules/*.py")} - WITHOUT_CLUSTER)
+# What only a controller answers: the tests of each module wait for it.
+ANSWERED = ("wait", "wait_timeout")
+
+
+@pytest.fixture(scope="module")
+def served(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    for folder in (built("volcano") / "crds", tree.ROOT / "crds"):
+        api.kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(folder))
+    api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    api.kubectl("create", "namespace", "science")
+    for name in ("gpu-1", "gpu-2"):
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+        api.kubectl("create", "--filename=-", stdin=json.dumps(node))
+    # What is taken away in the foreground waits for it.
+    with garbage_collector(api, tmp_path_factory.mktemp("collector")):
+        yield api
+
+
+def examples(name: str) -> list[dict[str, Any]]:
+    source = ast.parse((tree.ROOT / f"plugins/modules/{name}.py").read_text(encoding="utf-8"))
+    (text,) = [
+        ast.literal_eval(node.value)
+        for node in source.body
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["EXAMPLES"]
+    ]
+    tasks: list[dict[str, Any]] = yaml.safe_load(text)
+    for task in tasks:
+        for action, options in task.items():
+            if action.startswith("paddleflow.core."):
+                task[action] = {key: value for key, value in (options or {}).items() if key not in ANSWERED}
+    return tasks
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_a_module_run(served: ControlPlane, tmp_path: Path, name: str) -> None:
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "module_defaults": {"group/paddleflow.core.paddleflow": {"kubeconfig": str(served.kubeconfig)}},
+        "tasks": examples(name),
+    }
+    assert play["tasks"]
+    done = checkout_play.run(tmp_path, yaml.safe_dump([play]), "--inventory=localhost,")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[WARNING]" not in done.stderr, done.stderr

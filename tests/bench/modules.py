@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our modules and kubernetes.core's, on the same real API server, interleaved, medians of several rounds.
+
+What ansible-playbook costs by itself is measured too and taken off where one task or item is meant. `--rounds` and
+`--scale` make a quick look of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.control_plane import ControlPlane, control_plane
+from tools import tree
+
+ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
+AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
+
+
+@dataclass(frozen=True)
+class Cost:
+    wall: float
+    cpu: float
+    memory: float  # MB, of the largest process
+
+    def per(self, items: int, empty: Cost) -> Cost:
+        return Cost((self.wall - empty.wall) / items, (self.cpu - empty.cpu) / items, self.memory)
+
+
+def median(costs: list[Cost]) -> Cost:
+    return Cost(
+        *(statistics.median(values) for values in zip(*((c.wall, c.cpu, c.memory) for c in costs), strict=True))
+    )
+
+
+def peer(folder: Path) -> Path:
+    """A collections path with kubernetes.core in it."""
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    lock = tree.ROOT / "locks/bench.txt"
+    subprocess.run([*download, f"--requirement={lock}", f"--dest={folder}"], check=True)
+    (wheel,) = folder.glob("ansible-*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        names = [name for name in file.namelist() if name.startswith("ansible_collections/kubernetes/core/")]
+        file.extractall(folder / "peer", names)
+    return folder / "peer"
+
+
+class Bench:
+    def __init__(self, api: ControlPlane, folder: Path) -> None:
+        self.api, self.folder = api, folder
+        self.paths = f"{peer(folder)}:{tree.BUILD / 'collections'}"
+
+    def play(self, *tasks: dict[str, Any]) -> Cost:
+        groups = ("group/paddleflow.core.paddleflow", "group/kubernetes.core.k8s")
+        play = {
+            "hosts": "localhost",
+            "connection": "local",
+            "gather_facts": False,
+            "module_defaults": {group: {"kubeconfig": str(self.api.kubeconfig)} for group in groups},
+            "tasks": list(tasks),
+        }
+        file = self.folder / "play.yml"
+        file.write_text(yaml.dump([play], Dumper=yaml.CSafeDumper))
+        ours = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_HOME": str(self.folder / "ansible"),
+            "ANSIBLE_COLLECTIONS_PATH": self.paths,
+            "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+            "ANSIBLE_DISPLAY_OK_HOSTS": "false",
+        }
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        # Its largest process is told by the shell's child alone, so each play has a process of its own to be counted by.
+        counted = [sys.executable, "-c", COUNTED, str(ANSIBLE), "--inventory=localhost,", str(file)]
+        done = subprocess.run(counted, env=ours, cwd=self.folder, capture_output=True, text=True, check=False)
+        wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+        if done.returncode:
+            raise SystemExit(done.stdout[-3000:] + done.stderr[-3000:])
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return Cost(wall, cpu, float(done.stderr.split()[-1]) / 1024)
+
+    def requests(self) -> collections.Counter[str]:
+        """What the API server was asked since the last time, by verb; a dry run is one of its own."""
+        found: collections.Counter[str] = collections.Counter()
+        log = self.api.folder / "audit.log"
+        for line in log.read_text().splitlines():
+            event = json.loads(line)
+            if event["stage"] == "ResponseComplete" and "ansible" not in event["requestURI"]:
+                dry = " (dry run)" if "dryRun" in event["requestURI"] else ""
+                found[event["verb"] + dry] += event.get("objectRef", {}).get("resource") in ("configmaps", "flavours")
+        log.write_text("")
+        return +found
+
+
+COUNTED = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stderr=subprocess.STDOUT).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def config(name: str, value: str = "1") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "bench"}, "data": {"value": value},
+    }  # fmt: skip
+
+
+def flavour(name: str) -> dict[str, Any]:
+    kind = {"apiVersion": "paddleflow.org/v1alpha1", "kind": "Flavour"}
+    return {**kind, "metadata": {"name": name}, "spec": {"cpu": "1", "memory": "1Gi"}}
+
+
+def compared(
+    rounds: int, ours: Callable[[int], list[Cost]], theirs: Callable[[int], list[Cost]]
+) -> list[tuple[Cost, Cost]]:
+    """Medians of each of the costs that one round gives, ours and theirs in turn."""
+    found = [list(zip(ours(number), theirs(number), strict=True)) for number in range(rounds)]
+    return [
+        (median([one[position][0] for one in found]), median([one[position][1] for one in found]))
+        for position in range(len(found[0]))
+    ]
+
+
+def looped(bench: Bench, rounds: int, items: int) -> dict[str, tuple[Cost, Cost]]:
+    empty = median([bench.play({"ansible.builtin.meta": "noop"}) for _round in range(3)])
+
+    def run(task: Callable[[str], dict[str, Any]], prefix: str) -> Callable[[int], list[Cost]]:
+        def twice(number: int) -> list[Cost]:
+            one = {**task(f"{prefix}-{number}-{{{{ item }}}}"), "loop": list(range(items))}
+            return [bench.play(one).per(items, empty) for _time in ("created", "unchanged")]
+
+        return twice
+
+    k8s = "kubernetes.core.k8s"
+    noun = compared(
+        rounds,
+        run(lambda name: {"paddleflow.core.flavour": {"name": name, "cpu": 1, "memory": "1Gi"}}, "ours"),
+        run(lambda name: {k8s: {"definition": flavour(name)}}, "theirs"),
+    )
+    apply = compared(
+        rounds,
+        run(lambda name: {"paddleflow.core.apply": {"definition": config(name)}}, "apply"),
+        run(lambda name: {k8s: {"definition": config(name)}}, "k8s"),
+    )
+    names = ("created", "unchanged")
+    return {f"noun module, looped, {name}": pair for name, pair in zip(names, noun, strict=True)} | {
+        f"apply, looped, {name}": pair for name, pair in zip(names, apply, strict=True)
+    }
+
+
+def listed(bench: Bench, rounds: int, number: int, tag: str) -> dict[str, tuple[Cost, Cost]]:
+    def ours(turn: int) -> list[Cost]:
+        objects = [config(f"{tag}-ours-{turn}-{item}") for item in range(number)]
+        return [bench.play({"paddleflow.core.apply": {"definition": objects}}) for _time in ("created", "unchanged")]
+
+    def theirs(turn: int) -> list[Cost]:
+        objects = [config(f"{tag}-theirs-{turn}-{item}") for item in range(number)]
+        manager = {"field_manager": "bench"}
+        task = {"kubernetes.core.k8s": {"definition": objects, "apply": True, "server_side_apply": manager}}
+        return [bench.play(task) for _time in ("created", "unchanged")]
+
+    pairs = compared(rounds, ours, theirs)
+    return {
+        f"{number} objects in one task, {name}": pair
+        for name, pair in zip(("created", "unchanged"), pairs, strict=True)
+    }
+
+
+def counts(bench: Bench, number: int) -> collections.Counter[str]:
+    """What an unchanged run asks."""
+    task = {"paddleflow.core.apply": {"definition": [config(f"counted-{item}") for item in range(number)]}}
+    bench.play(task)
+    bench.requests()
+    bench.play(task)
+    return bench.requests()
+
+
+# Of which cost the ratio counts, and how much better ours has to be.
+GOALS = {
+    "noun module, looped, created": ("wall", 2.5),
+    "noun module, looped, unchanged": ("wall", 2.5),
+    "apply, looped, created": ("wall", 15),
+    "apply, looped, unchanged": ("wall", 25),
+    "objects in one task, created": ("wall", 3),
+    "objects in one task, created, cpu": ("cpu", 5),
+    "objects in one task, unchanged": ("wall", 10),
+    "objects in one task, created, memory": ("memory", 2),
+}
+
+
+def metrics(found: dict[str, tuple[Cost, Cost]], many: int) -> dict[str, dict[str, Any]]:
+    shown: dict[str, dict[str, Any]] = {}
+    for name, (ours, theirs) in found.items():
+        for what, unit in (("wall", "s"), ("cpu", "s of CPU"), ("memory", "MB")):
+            big = name.startswith(str(many))
+            wanted = name.partition(" ")[2] if name[0].isdigit() else name
+            key = wanted if what == "wall" else f"{wanted}, {what}"
+            goal = GOALS.get(key) if (what == "memory") == big else None
+            ratio = getattr(theirs, what) / getattr(ours, what)
+            row = {"ours": getattr(ours, what), "peer": getattr(theirs, what), "ratio": ratio}
+            shown[f"{name}, {unit}"] = row | ({"goal": goal[1], "met": ratio >= goal[1]} if goal else {})
+    return shown
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of items and objects")
+    arguments = parser.parse_args()
+    items, thousand, many = (max(2, int(number * arguments.scale)) for number in (30, 1000, 10000))
+    with tempfile.TemporaryDirectory(prefix="paddleflow-bench-") as name:
+        folder = Path(name)
+        (folder / "policy.yaml").write_text(yaml.safe_dump(AUDIT))
+        flags = (f"--audit-policy-file={folder}/policy.yaml", "--audit-log-path=audit.log")
+        with control_plane(*flags) as api:
+            api.kubectl("apply", "--server-side", "--filename", str(tree.ROOT / "crds"))
+            api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+            api.kubectl("create", "namespace", "bench")
+            bench = Bench(api, folder)
+            asked = counts(bench, thousand)
+            found = looped(bench, arguments.rounds, items) | listed(bench, arguments.rounds, thousand, "list")
+            found |= listed(bench, 1, many, "many")
+    shown = metrics(found, many)
+    output = tree.ROOT / "build/bench/modules.json"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps({"metrics": shown, "requests of an unchanged run": asked}, indent=1) + "\n")
+    for name, values in shown.items():
+        words = (
+            f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in values.items()
+        )
+        print(f"{name:<58} {'  '.join(words)}")
+    print(f"requests of an unchanged run of {thousand} objects: {dict(asked)}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
