@@ -81,7 +81,8 @@ def _option(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
     if "default" in field:
         description.append(f"When nothing is given it is V({_written(field['default'])}).")
     if "enum" in field:
-        description.append(f"One of {', '.join(f'V({value})' for value in field['enum'])}, in any case.")
+        words = ", ".join(f"V({value})" for value in field["enum"] if value)
+        description.append(f"One of {words}{', or nothing' if '' in field['enum'] else ''}, in any case.")
     shape = argument(field)
     found: dict[str, Any] = {
         "description": description,

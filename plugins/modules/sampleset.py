@@ -319,7 +319,7 @@ options:
       operator:
         description:
           - Whether the taint's value has to be equal, or its key only has to exist.
-          - One of V(Equal), V(Exists), V(), in any case.
+          - One of V(Equal), V(Exists), or nothing, in any case.
         type: str
       value:
         description:
@@ -329,7 +329,7 @@ options:
         description:
           - Effect of the taint.
           - Any effect when it is not given.
-          - One of V(NoSchedule), V(PreferNoSchedule), V(NoExecute), V(), in any case.
+          - One of V(NoSchedule), V(PreferNoSchedule), V(NoExecute), or nothing, in any case.
         type: str
       toleration_seconds:
         description:
@@ -647,7 +647,7 @@ options:
           operator:
             description:
               - Whether the taint's value has to be equal, or its key only has to exist.
-              - One of V(Equal), V(Exists), V(), in any case.
+              - One of V(Equal), V(Exists), or nothing, in any case.
             type: str
           value:
             description:
@@ -657,7 +657,7 @@ options:
             description:
               - Effect of the taint.
               - Any effect when it is not given.
-              - One of V(NoSchedule), V(PreferNoSchedule), V(NoExecute), V(), in any case.
+              - One of V(NoSchedule), V(PreferNoSchedule), V(NoExecute), or nothing, in any case.
             type: str
           toleration_seconds:
             description:

@@ -12,6 +12,7 @@ from paddleflow_core.model import filesystem, filesystem_cache, filesystem_link,
 
 from tests.support.binaries import ROOT
 from tests.support.control_plane import ControlPlane
+from tests.support.kube_api import define
 
 KINDS = (
     "flavours.paddleflow.org",
@@ -63,9 +64,7 @@ FILE_SYSTEMS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def cluster(api: ControlPlane) -> ControlPlane:
-    files = [f"--filename={ROOT / 'crds' / kind}.yaml" for kind in KINDS]
-    api.kubectl("apply", "--server-side", *files)
-    api.kubectl("wait", "--for=condition=Established", "--timeout=30s", *(f"crd/{kind}" for kind in KINDS))
+    define(api, *(ROOT / f"crds/{kind}.yaml" for kind in KINDS))
     return api
 
 

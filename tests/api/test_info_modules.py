@@ -12,6 +12,7 @@ import pytest
 from tests.support import modules
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import Engine, engine_in
+from tests.support.kube_api import define
 from tools import tree
 
 SPACE = "info"
@@ -26,8 +27,7 @@ ONE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def engine(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    api.kubectl("apply", "--server-side", "--filename", str(tree.ROOT / "crds"))
-    api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    define(api, tree.ROOT / "crds")
     with engine_in(api, SPACE, tmp_path_factory.mktemp("engine"), "job-controller") as running:
         yield running
 

@@ -13,6 +13,7 @@ import pytest
 from tests.support import modules
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import Engine, engine_in
+from tests.support.kube_api import define
 from tools import tree
 
 SPACE = "job-module"
@@ -33,8 +34,7 @@ GANG: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def engine(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    api.kubectl("apply", "--server-side", "--filename", str(tree.ROOT / "crds"))
-    api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    define(api, tree.ROOT / "crds")
     classes = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
         for name, value in (("high", 100), ("low", -10))

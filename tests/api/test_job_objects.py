@@ -11,14 +11,14 @@ import pytest
 from tests.support import jobs
 from tests.support.binaries import built
 from tests.support.control_plane import ControlPlane
+from tests.support.kube_api import define
 
 PRIORITIES = {"very-low": -2000, "low": -10, "normal": 0, "high": 100, "very-high": 2000}
 
 
 @pytest.fixture(scope="module")
 def served(api: ControlPlane) -> ControlPlane:
-    api.kubectl("apply", "--server-side", f"--filename={built('volcano') / 'crds'}")
-    api.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/jobs.batch.volcano.sh")
+    define(api, built("volcano") / "crds")
     items: list[dict[str, Any]] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": jobs.NAMESPACE}}]
     items += [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}

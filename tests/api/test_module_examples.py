@@ -16,6 +16,7 @@ from tests.support import checkout_play
 from tests.support.binaries import built
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import garbage_collector
+from tests.support.kube_api import define
 from tools import tree
 
 # Modules that talk to no cluster have tests of their own.
@@ -27,9 +28,7 @@ ANSWERED = ("wait", "wait_timeout")
 
 @pytest.fixture(scope="module")
 def served(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    for folder in (built("volcano") / "crds", tree.ROOT / "crds"):
-        api.kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(folder))
-    api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    define(api, built("volcano") / "crds", tree.ROOT / "crds")
     api.kubectl("create", "namespace", "science")
     for name in ("gpu-1", "gpu-2"):
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.binaries import ROOT
 from tests.support.control_plane import ControlPlane
+from tests.support.kube_api import define
 
 CRD = ROOT / "crds/nodecaches.paddleflow.org.yaml"
 BYTES = {"fileSystem": "team/data", "cachedBytes": 5, "cachedFiles": 1}
@@ -17,8 +18,7 @@ BYTES = {"fileSystem": "team/data", "cachedBytes": 5, "cachedFiles": 1}
 
 @pytest.fixture(scope="module")
 def caches(api: ControlPlane) -> ControlPlane:
-    api.kubectl("apply", "--server-side", f"--filename={CRD}")
-    api.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/nodecaches.paddleflow.org")
+    define(api, CRD)
     return api
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support import modules
 from tests.support.control_plane import ControlPlane
+from tests.support.kube_api import define
 from tools import tree
 
 NAMESPACE = "nouns"
@@ -21,8 +22,7 @@ OTHERS = {"name": "somebody-elses"}
 
 @pytest.fixture(scope="module")
 def served(api: ControlPlane) -> ControlPlane:
-    api.kubectl("apply", "--server-side", "--filename", str(tree.ROOT / "crds"))
-    api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    define(api, tree.ROOT / "crds")
     api.kubectl("create", "namespace", NAMESPACE)
     return api
 

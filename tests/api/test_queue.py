@@ -11,13 +11,12 @@ import pytest
 from tests.support import modules
 from tests.support.binaries import built
 from tests.support.control_plane import ControlPlane
+from tests.support.kube_api import define
 
 
 @pytest.fixture(scope="module")
 def served(api: ControlPlane) -> ControlPlane:
-    crds = built("volcano") / "crds"
-    api.kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(crds))
-    api.kubectl("wait", "--for=condition=Established", "crd/queues.scheduling.volcano.sh", "--timeout=60s")
+    define(api, built("volcano") / "crds")
     return api
 
 

@@ -19,6 +19,7 @@ import pytest
 from tests.support import volcano
 from tests.support.binaries import ROOT, built
 from tests.support.control_plane import ControlPlane, free_port
+from tests.support.kube_api import define
 
 NAMESPACE = "volcano-system"
 PROGRAMS = {"scheduler": "vc-scheduler", "controllers": "vc-controller-manager", "webhooks": "vc-webhook-manager"}
@@ -100,10 +101,7 @@ def installed(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> It
         api.kubectl("apply", "--server-side", "--field-manager=paddleflow", "--filename=-", stdin=bundle)
 
     # As the roles do, which another test may have run.
-    files = [f"--filename={built('volcano') / 'crds'}", f"--filename={ROOT / 'crds'}"]
-    api.kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=paddleflow", *files)
-    crds = api.kubectl("get", "crd", "--output=name").split()
-    api.kubectl("wait", "--for=condition=Established", "--timeout=60s", *crds)
+    define(api, built("volcano") / "crds", ROOT / "crds")
     for name in ("namespace", "rbac", "config", "admission", "workloads"):
         apply(objects[name])
     yield Installed(api, folder, objects)

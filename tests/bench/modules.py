@@ -26,6 +26,7 @@ from typing import Any
 import yaml
 
 from tests.support.control_plane import ControlPlane, control_plane
+from tests.support.kube_api import define
 from tools import tree
 
 ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
@@ -230,8 +231,7 @@ def main() -> int:
         (folder / "policy.yaml").write_text(yaml.safe_dump(AUDIT))
         flags = (f"--audit-policy-file={folder}/policy.yaml", "--audit-log-path=audit.log")
         with control_plane(*flags) as api:
-            api.kubectl("apply", "--server-side", "--filename", str(tree.ROOT / "crds"))
-            api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+            define(api, tree.ROOT / "crds")
             api.kubectl("create", "namespace", "bench")
             bench = Bench(api, folder)
             asked = counts(bench, thousand)

@@ -18,6 +18,7 @@ from paddleflow_core.model.jobs import state
 
 from tests.support.binaries import built
 from tests.support.control_plane import ControlPlane, free_port
+from tests.support.kube_api import define
 
 _USED = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "pods", "services", "configmaps", "secrets")
 
@@ -105,9 +106,7 @@ def engine_in(
     api: ControlPlane, space: str, folder: Path, *controllers: str, kubeconfig: Path | None = None
 ) -> Iterator[Engine]:
     """With a namespace for jobs, and a queue `vision`. The controllers are the administrator, or whom `kubeconfig` names."""
-    api.kubectl("apply", "--server-side", f"--filename={built('volcano') / 'crds'}")
-    crds = ("jobs.batch", "commands.bus", "podgroups.scheduling", "queues.scheduling")
-    api.kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}.volcano.sh" for name in crds))
+    define(api, built("volcano") / "crds")
     items: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": space}},

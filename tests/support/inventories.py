@@ -19,6 +19,7 @@ from paddleflow_core.kube.client import Client, Object
 from tests.support import plays
 from tests.support.binaries import ROOT, built
 from tests.support.control_plane import ControlPlane
+from tests.support.kube_api import define
 
 GUIDE = ROOT / "docs/guides/inventory.md"
 ROLE = "paddleflow-inventory"
@@ -37,10 +38,7 @@ def guide(language: str) -> dict[str, str]:
 
 def served(api: ControlPlane) -> None:
     """The kinds beside the nodes."""
-    for folder in (built("volcano") / "crds", ROOT / "crds"):
-        api.kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(folder))
-    for name in ("queues.scheduling.volcano.sh", "jobs.batch.volcano.sh", "nodecaches.paddleflow.org"):
-        api.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=60s")
+    define(api, built("volcano") / "crds", ROOT / "crds")
 
 
 def put(client: Client, wanted: Object) -> None:

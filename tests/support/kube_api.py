@@ -75,12 +75,13 @@ def session_in(api: ControlPlane, namespace: str) -> Iterator[Session]:
         session.close()
 
 
-def define(api: ControlPlane, *files: Path) -> None:
-    """Kinds, until they are served. `kubectl wait` fails on a definition that has no conditions yet."""
+def define(api: ControlPlane, *paths: Path) -> None:
+    """Kinds, by files or folders of them, until they are served. `kubectl wait` fails on a definition that has no conditions yet."""
+    files = [file for path in paths for file in (sorted(path.glob("*.yaml")) if path.is_dir() else [path])]
     session = Session(api)
     try:
         wanted = [Wanted(yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files]
-        outcomes = declare(Run(session.client(), time.monotonic() + 60), wanted)
+        outcomes = declare(Run(session.client(), time.monotonic() + 60, force_conflicts=True), wanted)
     finally:
         session.close()
     assert [str(one.error) for one in outcomes if one.error] == []
