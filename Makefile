@@ -82,7 +82,7 @@ unit: env ## Run the Go and Python tests that need nothing but a processor
 	@$(dev)/pytest $(if $(TESTS),,$(FULL_COVERAGE)) $(or $(TESTS),tests/unit)
 
 # Of the whole suite only: a part of it cannot cover everything.
-FULL_COVERAGE := --cov=paddleflow_core.model --cov=paddleflow_core.plan --cov-branch --cov-fail-under=100
+FULL_COVERAGE := --cov=paddleflow_core.model --cov=paddleflow_core.plan --cov=paddleflow_core.workflow --cov-branch --cov-fail-under=100
 
 .PHONY: api
 api: env installed ## Run the tests against a real kube-apiserver with etcd

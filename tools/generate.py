@@ -16,7 +16,10 @@ import yaml
 from tools import module_docs
 
 ROOT = Path(__file__).resolve().parent.parent
-NOUNS = ("filesystem", "filesystem_link", "flavour", "nodecache", "samplejob", "sampleset")
+NOUNS = (
+    "filesystem", "filesystem_link", "flavour", "nodecache", "pipeline", "pipeline_run", "pipeline_schedule", "samplejob",
+    "sampleset",
+)  # fmt: skip
 HEADER = """\
 ---
 # SPDX-License-Identifier: Apache-2.0

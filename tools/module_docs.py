@@ -67,6 +67,8 @@ def _shared(module: str, noun: Noun, state: str) -> dict[str, Any]:
 def _options(fields: Mapping[str, Field], path: str, texts: Mapping[str, str]) -> dict[str, Any]:
     found = {}
     for name, field in fields.items():
+        if field.get("no_option"):
+            continue
         found[option(name)] = _option(field, f"{path}.{name}", texts)
         if aliases(option(name), field):
             found[option(name)]["aliases"] = aliases(option(name), field)

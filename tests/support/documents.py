@@ -42,6 +42,11 @@ def values(field: Field) -> st.SearchStrategy[Any]:
             keys = st.from_regex(field["pattern"], fullmatch=True) if "pattern" in field else WORDS
             items = values(field["items"]) if "items" in field else WORDS
             return st.dictionaries(keys, items, min_size=field.get("min", 0), max_size=min(field.get("max", 3), 3))
+        case "value":
+            return st.booleans() | st.integers() | st.floats(allow_nan=False) | WORDS | st.lists(WORDS, max_size=2)
+        case "document":
+            text = st.text(LETTERS, min_size=1, max_size=20)
+            return text | st.dictionaries(WORDS, WORDS, min_size=1, max_size=3)
         case "list":
             items = values(field["items"]) if "items" in field else WORDS
             keys_of = field.get("keys")

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from ansible.module_utils.basic import AnsibleModule
@@ -17,12 +19,12 @@ from .._core.plan.compare import MANAGER
 from . import arguments, connect, results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from .._core.kube.conditions import Check
     from .._core.kube.declare import Outcome
     from .._core.model.check import Problem
-    from .._core.model.table import Noun
+    from .._core.model.table import Noun, Ready
 
 
 class Readable(Protocol):
@@ -37,7 +39,7 @@ class Readable(Protocol):
 
 
 class NounFile(Readable, Protocol):
-    """What it offers to who carries one out."""
+    """What it offers to who carries one out. What only some have is looked for by name (docs/design/field-tables.md)."""
 
     def build(self, name: str, namespace: str, spec: Mapping[str, Any], /) -> list[dict[str, Any]]: ...
 
@@ -74,6 +76,8 @@ def run(
     declarations, problems = read(noun, module.params)
     if problems:
         module.fail_json(msg="\n".join(problems), problems=problems)
+    for text in warnings(noun, declarations):
+        module.warn(text)
     try:
         client = connect.client(module, manager=noun.NOUN.get("manager", MANAGER))
         how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
@@ -83,30 +87,43 @@ def run(
         planned = plan(noun, declarations, client.namespace, module.params["recreate"])
         outcomes = carry(module, how, planned) if carry else declare(how, [one.wanted for one in planned])
         if module.params.get("wait") and not module.check_mode and not any(one.error for one in outcomes):
-            outcomes = ready(how, noun.NOUN, planned, outcomes)
+            outcomes = ready(how, noun, planned, outcomes)
     except KubeError as error:
         module.fail_json(msg=str(error))
     leave(module, outcomes)
 
 
-def ready(how: Run, noun: Noun, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
+def ready(how: Run, noun: NounFile, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes again, once every object of the noun is as its readers need it, with what it then says of itself."""
+    checks, names = {}, {}
+    for position, (one, outcome) in enumerate(zip(planned, outcomes, strict=True)):
+        mark = noun.NOUN["ready"].get(one.state)
+        if mark is not None and outcome.after is not None:
+            checks[position] = _reached(noun, one.state, mark)
+            if hasattr(noun, "awaited"):
+                names[position] = noun.awaited(one.state, outcome.after["metadata"]["name"])
+    return waited(how, checks, outcomes, names)
+
+
+def _reached(noun: NounFile, state: str, mark: Ready) -> Check:
+    """What the table says of a state, and what the noun says when it can no longer be reached."""
     from .._core.kube import conditions
 
-    checks = {}
-    for position, (one, outcome) in enumerate(zip(planned, outcomes, strict=True)):
-        mark = noun["ready"].get(one.state)
-        if mark is not None and outcome.after is not None:
-            checks[position] = (
-                conditions.condition(mark["condition"])
-                if "condition" in mark
-                else conditions.one_of(mark["path"], mark["values"], mark.get("failed", ()))
-            )
-    return waited(how, checks, outcomes)
+    check = (
+        conditions.condition(mark["condition"])
+        if "condition" in mark
+        else conditions.one_of(mark["path"], mark["values"], mark.get("failed", ()))
+    )
+    return conditions.unless(partial(noun.failed, state), check) if hasattr(noun, "failed") else check
 
 
-def waited(how: Run, checks: Mapping[int, Check], outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes again, once the checks of those at some positions hold."""
+def waited(
+    how: Run, checks: Mapping[int, Check], outcomes: Sequence[Outcome], names: Mapping[int, str] | None = None
+) -> list[Outcome]:
+    """The outcomes again, once the checks of those at some positions hold.
+
+    :param names: of the objects that are looked at, where these are not the written ones
+    """
     from .._core.kube.wait import Target, WaitError, wait
 
     targets = {}
@@ -114,7 +131,8 @@ def waited(how: Run, checks: Mapping[int, Check], outcomes: Sequence[Outcome]) -
     for position, holds in checks.items():
         live = outcomes[position].after or {}
         kind = how.client.kind(live["apiVersion"], live["kind"])
-        targets[position] = Target(kind, live["metadata"]["name"], live["metadata"].get("namespace", ""), holds)
+        name = (names or {}).get(position, live["metadata"]["name"])
+        targets[position] = Target(kind, name, live["metadata"].get("namespace", ""), holds)
     try:
         found = wait(how.client, list(targets.values()), deadline=how.deadline)
     except WaitError as error:
@@ -126,6 +144,14 @@ def waited(how: Run, checks: Mapping[int, Check], outcomes: Sequence[Outcome]) -
         for position, after in zip(targets, found, strict=True):
             again[position] = again[position]._replace(after=after)
     return again
+
+
+def warnings(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
+    """What is worth a look, of declarations without problems."""
+    for one in declarations:
+        if hasattr(noun, "warnings") and one.state == "present":
+            for text in noun.warnings(one.name, one.spec):
+                yield ": ".join(part for part in (_named(noun, one), text) if part)
 
 
 def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
@@ -160,11 +186,16 @@ def _one(
         if part not in noun.NOUN["spec"]  # a field of its own, with rules of its own
     }
     spec, wrong = check.read(noun.NOUN["spec"], given)
-    _name, problems = check.read({"name": {**noun.NOUN["name"], "required": True}}, {"name": name or None})
-    if state in noun.NOUN.get("states", {}) and not given and not any(metadata.values()):
+    made = hasattr(noun, "identity")  # a name that may be left out
+    _name, problems = check.read({"name": {**noun.NOUN["name"], "required": not made}}, {"name": name or None})
+    if state != "present" and hasattr(noun, "state_problems"):
+        problems += wrong or noun.state_problems(state, name, spec)
+    elif state in noun.NOUN.get("states", {}) and not given and not any(metadata.values()):
         state = f"only {state}"  # of what is there, whatever else was declared of it
     elif state != "absent":  # for which the name is enough
         problems += wrong or ([] if problems else noun.problems(name, spec))
+    if hasattr(noun, "identity") and not problems:
+        name = noun.identity(name, spec, os.urandom(8).hex())
     # Of a kind without namespaces, an option of that name is a field like any other.
     placed = noun.NOUN["scope"] == "Namespaced"
     namespace = (item.get("namespace") or shared.get("namespace") or "") if placed else ""
@@ -174,9 +205,12 @@ def _one(
 
 def said(noun: Readable, one: Declared, problems: Iterable[Problem]) -> list[str]:
     """Problems in the words of the options, with the declaration that they are of."""
+    return [": ".join(part for part in (_named(noun, one), problem.text(option)) if part) for problem in problems]
+
+
+def _named(noun: Readable, one: Declared) -> str:
     named = f"{noun.__name__.rpartition('.')[2]} {one.name}" if one.name else ""
-    prefix = ": ".join(part for part in (one.where, named) if part)
-    return [f"{prefix}: {problem.text(option)}" if prefix else problem.text(option) for problem in problems]
+    return ": ".join(part for part in (one.where, named) if part)
 
 
 def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
@@ -209,23 +243,48 @@ def plan(noun: NounFile, declarations: Iterable[Declared], namespace: str, recre
     found = []
     for one in declarations:
         place = one.namespace or (namespace if noun.NOUN["scope"] == "Namespaced" else "")
-        part, only = "manager" in noun.NOUN, one.state.startswith("only ")
-        if one.state == "absent" or only:
-            wanted = Wanted(_identity(noun, one.name, place), "found" if only else "absent", part=part, where=one.where)
+        if one.state == "absent":
+            found += _taken_away(noun, one, place)
+        elif one.state.startswith("only "):
+            wanted = Wanted(_identity(noun, one.name, place), "found", part="manager" in noun.NOUN, where=one.where)
             found.append(Planned(wanted, one.state.removeprefix("only ")))
-            others = noun.belongings(one.name, place) if hasattr(noun, "belongings") and not only else []
-            found += [Planned(Wanted(other, "absent", where=one.where), "") for other in others]
-            continue
-        needs = noun.needs(place, one.spec) if hasattr(noun, "needs") else []
-        found += [Planned(Wanted(other, "ensured", where=one.where), "") for other in needs]
-        for built in noun.build(one.name, place, one.spec):
-            for key, values in one.metadata.items():
-                if values:
-                    built["metadata"][key] = {**values, **built["metadata"].get(key, {})}
-            main = built["kind"] == noun.NOUN["kind"]
-            wanted = Wanted(built, "present", exact=main, recreate=recreate, part=part, where=one.where)
-            found.append(Planned(wanted, one.state if main else ""))
+        elif one.state in noun.NOUN.get("states", {}) and hasattr(noun, "change"):
+            amended = noun.change(one.state, one.name, place, one.spec)
+            done = noun.NOUN["states"][one.state]
+            wanted = Wanted(amended, "amended", where=one.where, judge=_judge(noun, one), purpose=one.state, done=done)
+            found.append(Planned(wanted, one.state))
+        else:
+            found += _written(noun, one, place, recreate)
     return found
+
+
+def _taken_away(noun: NounFile, one: Declared, place: str) -> list[Planned]:
+    identity, part = _identity(noun, one.name, place), "manager" in noun.NOUN
+    wanted = Wanted(identity, "absent", part=part, where=one.where, judge=_judge(noun, one), purpose=one.state)
+    others = noun.belongings(one.name, place) if hasattr(noun, "belongings") else []
+    return [Planned(wanted, one.state), *(Planned(Wanted(other, "absent", where=one.where), "") for other in others)]
+
+
+def _written(noun: NounFile, one: Declared, place: str, recreate: bool) -> list[Planned]:
+    needs = noun.needs(place, one.spec) if hasattr(noun, "needs") else []
+    found = [Planned(Wanted(other, "ensured", where=one.where), "") for other in needs]
+    part = "manager" in noun.NOUN
+    for built in noun.build(one.name, place, one.spec):
+        for key, values in one.metadata.items():
+            if values:
+                built["metadata"][key] = {**values, **built["metadata"].get(key, {})}
+        main = built["kind"] == noun.NOUN["kind"]
+        wanted = Wanted(built, "present", exact=main, recreate=recreate, part=part, where=one.where)
+        if main:
+            wanted = wanted._replace(judge=_judge(noun, one), purpose=one.state)
+        found.append(Planned(wanted, one.state if main else ""))
+    return found
+
+
+def _judge(noun: NounFile, one: Declared) -> Callable[[Mapping[str, Any]], str | None] | None:
+    """What the noun says of a live object that shall come into the declared state."""
+    judge = getattr(noun, "judge", None)
+    return (lambda found: judge(one.state, found, one.spec)) if judge else None
 
 
 def _identity(noun: NounFile, name: str, namespace: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def entry(outcome: Outcome, content: bool) -> dict[str, Any]:
         "namespace": metadata.get("namespace", ""),
         "name": metadata.get("name", ""),
         "changed": outcome.changed,
-        "action": outcome.steered[0] if outcome.steered and outcome.action == "unchanged" else outcome.action,
+        "action": _action(outcome),
     }
     if outcome.error is not None:
         result["error"] = str(outcome.error)
@@ -45,6 +45,12 @@ def entry(outcome: Outcome, content: bool) -> dict[str, Any]:
             {"status": outcome.after["status"]} if "status" in outcome.after else {}
         )
     return result
+
+
+def _action(outcome: Outcome) -> str:
+    if outcome.steered and outcome.action == "unchanged":
+        return outcome.steered[0]
+    return (outcome.wanted.done if outcome.action == "changed" else "") or outcome.action
 
 
 def diffs(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:

@@ -79,7 +79,13 @@ def value(path: str, wanted: t.Any) -> Check:
 
     :raises PathError: when the path cannot be read
     """
+    return _among(path, (wanted,))
+
+
+def _among(path: str, words: Collection[t.Any]) -> Check:
     steps = _steps(path)
+    texts = {str(word).lower() for word in words}
+    allowed = f"{'one of ' if len(words) > 1 else ''}{', '.join(map(repr, words))}"
 
     def check(found: Object | None) -> Verdict:
         if found is None:
@@ -87,11 +93,9 @@ def value(path: str, wanted: t.Any) -> Check:
         there = _at(found, steps)
         if steps and steps[0] == "status" and _outdated(found, {}):
             return Verdict("waiting", f"its {path} is of an earlier generation")
-        if there is not _MISSING and (there == wanted or str(there).lower() == str(wanted).lower()):
+        if there is not _MISSING and (there in words or str(there).lower() in texts):
             return _READY
-        return Verdict(
-            "waiting", f"its {path} is {'not set' if there is _MISSING else repr(there)}, and not {wanted!r}"
-        )
+        return Verdict("waiting", f"its {path} is {'not set' if there is _MISSING else repr(there)}, and not {allowed}")
 
     return check
 
@@ -101,17 +105,12 @@ def one_of(path: str, ready: Collection[str], failed: Collection[str] = ()) -> C
 
     :raises PathError: when the path cannot be read
     """
-    right = [value(path, word) for word in ready]
 
     def ended(found: Object) -> str:
         there = at(found, path)
         return f"its {path} is {there!r}" if there in failed and not _outdated(found, {}) else ""
 
-    def check(found: Object | None) -> Verdict:
-        verdicts = [one(found) for one in right]
-        return next((one for one in verdicts if one.state == "ready"), verdicts[0])
-
-    return unless(ended, check)
+    return unless(ended, _among(path, ready))
 
 
 def either(one: Check, other: Check) -> Check:

@@ -14,7 +14,15 @@ import time
 import typing as t
 
 from ..plan import compare, order, view
-from .errors import AlreadyExistsError, InvalidError, KindNotServedError, KubeError, MissingError, NotFoundError
+from .errors import (
+    AlreadyExistsError,
+    DeclarationError,
+    InvalidError,
+    KindNotServedError,
+    KubeError,
+    MissingError,
+    NotFoundError,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +39,9 @@ SERVED_WITHIN = 5.0
 
 class Wanted(t.NamedTuple):
     object: Object
-    # ensured: made when missing, else left as it is; found: has to be there, and is left as it is
-    state: t.Literal["present", "absent", "ensured", "found"] = "present"
+    # ensured: made when missing, else left as it is; found: has to be there, and is left as it is; amended: has to be there,
+    # and is given further fields, of which nothing is ever dropped
+    state: t.Literal["present", "absent", "ensured", "found", "amended"] = "present"
     exact: bool = False  # the schema of its kind is known to us, so that no dry run is needed to tell a difference
     recreate: bool = False  # deleted and made anew where a field cannot be changed
     part: bool = False  # one part of an object that others make: it has to be there, and stays when the part goes
@@ -40,6 +49,10 @@ class Wanted(t.NamedTuple):
     # What to write when there is one already: made of it, or None for another one in its place.
     revise: Callable[[Object], Object | None] | None = None
     foreground: bool = False  # gone only when all that it owns is gone
+    # Asked about an object that is there: why it cannot come into the state, nothing when it is in it, None when it can.
+    judge: Callable[[Object], str | None] | None = None
+    purpose: str = ""  # the state in the words of the declaration, for errors
+    done: str = ""  # what it is called that an object was amended
 
 
 class Outcome(t.NamedTuple):
@@ -167,6 +180,12 @@ def _side_by_side(
     def work(position: int) -> Outcome:
         item, before = items[position], live.get(position)
         try:
+            if before is not None and item.wanted.judge is not None:
+                reason = item.wanted.judge(before)
+                if reason:
+                    raise DeclarationError(f"{view.title(before)} cannot become {item.wanted.purpose}: {reason}.")
+                if reason is not None:
+                    return Outcome(item.wanted, "unchanged", before, before)
             return _STATES[item.wanted.state](run, item, before)
         except KubeError as error:
             return Outcome(item.wanted, "failed", before, None, error)
@@ -296,11 +315,24 @@ def _ensured(run: Run, item: _Item, before: Object | None) -> Outcome:
     return Outcome(wanted, "created", None, after)
 
 
+def _amended(run: Run, item: _Item, before: Object | None) -> Outcome:
+    """By a patch and not by apply, which would take everything else for dropped."""
+    if before is None:
+        title = view.title(item.wanted.object)
+        raise MissingError(f"{title} is not there and cannot become {item.wanted.purpose}: check name and namespace.")
+    change = {key: value for key, value in item.wanted.object.items() if key not in ("apiVersion", "kind", "metadata")}
+    if compare.holds(change, before):
+        return Outcome(item.wanted, "unchanged", before, before)
+    after = run.client.patch(item.kind, item.name, change, item.namespace, dry_run=run.check, deadline=run.deadline)
+    return Outcome(item.wanted, "changed", before, after)
+
+
 _STATES: dict[str, Callable[[Run, _Item, Object | None], Outcome]] = {
     "present": _present,
     "absent": _absent,
     "ensured": _ensured,
     "found": _found,
+    "amended": _amended,
 }
 
 

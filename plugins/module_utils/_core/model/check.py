@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from . import quantity
+from . import quantity, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,10 +32,13 @@ class Problem(NamedTuple):
     remedy: str = ""
     # The reference's error code, where it is not that of the field (`codes` of the noun).
     code: str = ""
+    # Where the field is a document of its own: the place in it, in its own words.
+    inside: str = ""
 
     def text(self, name: Callable[[str], str] = str) -> str:
         """For people; `name` turns a field into what they wrote, an option or a flag."""
         where = "".join(f"[{part}]" if isinstance(part, int) else f".{name(part)}" for part in self.path).lstrip(".")
+        where = ": ".join(part for part in (where, self.inside) if part)
         remedy = f" {self.remedy}" if self.remedy else ""
         return f"{where or 'the declaration'} is {self.found}, but must be {self.allowed}.{remedy}"
 
@@ -218,6 +221,8 @@ def _allowed(field: Field) -> str:
         "quantity": "a quantity of at least 0, such as 2, 500m or 1.5Gi",
         "resources": "a mapping of resource names to quantities, such as {cpu: 4, memory: 16Gi, nvidia.com/gpu: 1}",
         "datetime": "a time such as 2026-01-31T08:00:00Z",
+        "value": "text, a number, a boolean or a list" + _bounds(field, " characters"),
+        "document": "text" + _bounds(field, " characters") + ", or a mapping",
         "list": "a list" + _bounds(field, " entries"),
     }.get(field["type"], "a mapping" + _bounds(field, " entries"))
 
@@ -225,9 +230,19 @@ def _allowed(field: Field) -> str:
 def _datetime(field: Field, value: object, path: Path, problems: list[Problem]) -> Any:
     # YAML reads an unquoted time as a date of its own.
     text = value.isoformat() if hasattr(value, "isoformat") else value
-    form = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)"
+    form = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)" + ("?" if field.get("zoneless") else "")
     if not isinstance(text, str) or not re.fullmatch(form, text):
         problems.append(Problem(path, show(value), _allowed(field)))
+    return text
+
+
+def _kept(field: Field, value: object, path: Path, problems: list[Problem]) -> Any:
+    """A value or a document, as text."""
+    good = (str, int, float, list) if field["type"] == "value" else (str, dict)
+    text = values.text(value) if isinstance(value, good) else ""
+    if not isinstance(value, good) or not _within(field, len(text)):
+        long = isinstance(value, (str, dict, list)) and len(text) > field.get("max", len(text))
+        problems.append(Problem(path, f"{len(text)} characters long" if long else show(value), _allowed(field)))
     return text
 
 
@@ -241,4 +256,6 @@ _READERS: dict[str, Callable[[Field, object, Path, list[Problem]], Any]] = {
     "map": _map,
     "list": _list,
     "object": _structure,
+    "value": _kept,
+    "document": _kept,
 }

@@ -26,12 +26,16 @@ _TYPES: dict[str, dict[str, Any]] = {
     "resources": {"type": "object"},
     "bool": {"type": "boolean"},
     "datetime": {"type": "string", "format": "date-time"},
+    "value": {"type": "string"},
+    "document": {"type": "string"},
     "map": {"type": "object"},
     "list": {"type": "array"},
     "object": {"type": "object"},
 }
 _BOUNDS = {
     "string": ("minLength", "maxLength"),
+    "value": ("minLength", "maxLength"),
+    "document": ("minLength", "maxLength"),
     "int": ("minimum", "maximum"),
     "map": ("minProperties", "maxProperties"),
     "list": ("minItems", "maxItems"),
@@ -131,7 +135,7 @@ def _schema(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
 
 def _object(fields: Mapping[str, Field], path: str, texts: Mapping[str, str]) -> dict[str, Any]:
     prefix = f"{path}." if path else ""
-    fields = {name: field for name, field in fields.items() if not field.get("secret")}
+    fields = {name: field for name, field in fields.items() if not (field.get("secret") or field.get("aside"))}
     schema: dict[str, Any] = {"type": "object"}
     if fields:  # the API server drops an empty mapping, and whoever then applies it again finds a difference
         schema["properties"] = {name: _schema(field, f"{prefix}{name}", texts) for name, field in fields.items()}

@@ -25,6 +25,8 @@ _TYPES = {
     "quantity": "raw",
     "resources": "dict",
     "datetime": "str",
+    "value": "raw",
+    "document": "raw",
     "map": "dict",
     "list": "list",
     "object": "dict",
@@ -58,7 +60,7 @@ def argument(field: Field) -> Spec:
 
 
 def fields(table: Mapping[str, Field]) -> Spec:
-    return {option(name): _named(option(name), field) for name, field in table.items()}
+    return {option(name): _named(option(name), field) for name, field in table.items() if not field.get("no_option")}
 
 
 def aliases(name: str, field: Field) -> list[str]:

@@ -27,7 +27,9 @@ def build(noun: Noun, name: str, namespace: str, spec: Mapping[str, Any]) -> dic
     metadata["labels"] = dict(MANAGED)
     if metadata["name"] != name:
         metadata["annotations"] = {NAME: name}
-    return {"apiVersion": noun["api"], "kind": noun["kind"], "metadata": metadata, "spec": dict(spec)}
+    aside = {name for name, field in noun["spec"].items() if field.get("aside")}
+    fields = {name: value for name, value in spec.items() if name not in aside}
+    return {"apiVersion": noun["api"], "kind": noun["kind"], "metadata": metadata, "spec": fields}
 
 
 def object_name(noun: Noun, name: str) -> str:

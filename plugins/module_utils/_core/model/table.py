@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-FieldType = Literal["string", "int", "quantity", "resources", "bool", "datetime", "map", "list", "object"]
+FieldType = Literal[
+    "string", "int", "quantity", "resources", "bool", "datetime", "map", "list", "object", "value", "document"
+]
 
 
 class Rule(TypedDict):
@@ -21,7 +23,10 @@ class Rule(TypedDict):
 
 
 class Field(TypedDict):
-    """One field. min and max bound the value of an int, the length of a string, the size of a list or map."""
+    """One field. min and max bound the value of an int, the length of a string, the size of a list or map.
+
+    A value is text, a number, a boolean or a list, kept as its text. A document is text, or what is kept as JSON.
+    """
 
     type: FieldType
     required: NotRequired[bool]
@@ -37,6 +42,12 @@ class Field(TypedDict):
     max: NotRequired[int]
     # Never part of the object, only of a Secret beside it; never shown.
     secret: NotRequired[bool]
+    # Only of a declaration, such as the file that a field's text is read from: never part of the object.
+    aside: NotRequired[bool]
+    # Set by a state of the module or by a controller: it has no option.
+    no_option: NotRequired[bool]
+    # Of a datetime: one without an offset is taken too, as UTC.
+    zoneless: NotRequired[bool]
     # Other names that a declaration may use, such as the reference's.
     aliases: NotRequired[list[str]]
     # What the API server checks of it beside all this; self is the field.

@@ -40,7 +40,7 @@ def compare(declared: Object, live: Object | None, exact: bool, manager: str = M
         return Verdict.DIFFERENT  # apply has to take it over
     wanted = {key: value for key, value in declared.items() if key not in IDENTITY}
     wanted["metadata"] = {k: v for k, v in declared.get("metadata", {}).items() if k not in ("name", "namespace")}
-    if _holds(wanted, live) and _accounted(owned, wanted):
+    if holds(wanted, live) and _accounted(owned, wanted):
         return Verdict.SAME
     return Verdict.DIFFERENT if exact else Verdict.ASK
 
@@ -54,15 +54,15 @@ def owned_fields(live: Object, manager: str = MANAGER) -> Mapping[str, Any] | No
     return None
 
 
-def _holds(wanted: object, live: object) -> bool:
+def holds(wanted: object, live: object) -> bool:
     """Whether live has all that is wanted, whatever else it has."""
     if isinstance(wanted, dict):
         if isinstance(live, dict):
-            return all(_holds(value, live.get(key)) for key, value in wanted.items())
+            return all(holds(value, live.get(key)) for key, value in wanted.items())
         return not wanted and live is None
     if isinstance(wanted, (list, tuple)):
         if isinstance(live, list):
-            return len(wanted) == len(live) and all(map(_holds, wanted, live))
+            return len(wanted) == len(live) and all(map(holds, wanted, live))
         return not wanted and live is None
     if isinstance(wanted, bool) or isinstance(live, bool):
         return wanted is live

@@ -158,8 +158,8 @@ def test_paths_that_cannot_be_read(path: str) -> None:
         ({"phase": "Ready"}, Verdict("ready")),
         ({"phase": "PartialReady"}, Verdict("ready")),
         ({"phase": "Broken"}, Verdict("failed", "its status.phase is 'Broken'")),
-        ({"phase": "Mount"}, Verdict("waiting", "its status.phase is 'Mount', and not 'Ready'")),
-        ({}, Verdict("waiting", "its status.phase is not set, and not 'Ready'")),
+        ({"phase": "Mount"}, Verdict("waiting", "its status.phase is 'Mount', and not one of 'Ready', 'PartialReady'")),
+        ({}, Verdict("waiting", "its status.phase is not set, and not one of 'Ready', 'PartialReady'")),
     ],
 )
 def test_one_of_several_words_will_do_and_others_end_the_wait(status: dict[str, Any], verdict: Verdict) -> None:

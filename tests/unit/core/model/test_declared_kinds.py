@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for flavours, file systems with their links and policies, and data sets alike."""
+"""What holds for flavours, file systems with their links and policies, data sets and pipelines alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from paddleflow_core.model.table import Noun
 from tests.support import documents
 from tools import generate
 
-NAMES = ("flavour", "filesystem", "filesystem_link", "filesystem_cache", "sampleset", "samplejob")
+NAMES = (
+    "flavour", "filesystem", "filesystem_link", "filesystem_cache", "sampleset", "samplejob", "pipeline", "pipeline_run",
+    "pipeline_schedule",
+)  # fmt: skip
 FILES = {name: importlib.import_module(f"paddleflow_core.model.{name}") for name in NAMES}
 
 
@@ -51,7 +54,7 @@ def test_no_shared_text_is_left_over() -> None:
     used: set[str] = set()
     for file in FILES.values():
         used |= {*_paths(file.NOUN["spec"], "spec"), *_paths(file.NOUN.get("status", {}), "status")}
-    prefixes = ("url", "secretRef", "properties", "cache", "sample")
+    prefixes = ("url", "secretRef", "properties", "cache", "sample", "pipeline")
     assert sorted(path for path in generate._read("shared") if path.startswith(prefixes) and path not in used) == []
 
 

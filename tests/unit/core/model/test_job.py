@@ -71,7 +71,8 @@ def test_the_noun_pays_for_its_table_only() -> None:
         text=True,
     )
     assert set(json.loads(done.stdout.replace("'", '"'))) == {
-        "paddleflow_core", "paddleflow_core.model", "paddleflow_core.model.job", "paddleflow_core.model.names",
+        "paddleflow_core", "paddleflow_core.model", "paddleflow_core.model.job",
+        "paddleflow_core.model.job_fields", "paddleflow_core.model.names",
     }  # fmt: skip
 
 

@@ -27,6 +27,9 @@ FIELDS: dict[str, Field] = {
     "anything": {"type": "list"},
     "inner": {"type": "object", "fields": INNER},
     "rows": {"type": "list", "items": {"type": "object", "fields": INNER}},
+    "text": {"type": "document"},
+    "runKey": {"type": "string"},
+    "byState": {"type": "string", "no_option": True},
 }
 SUBOPTIONS = {
     "pod_ips": {"type": "str"},
@@ -44,6 +47,8 @@ def test_a_field_is_an_option_of_a_type_that_ansible_knows() -> None:
         "anything": {"type": "list", "elements": "raw"},
         "inner": {"type": "dict", "options": SUBOPTIONS},
         "rows": {"type": "list", "elements": "dict", "options": SUBOPTIONS},
+        "text": {"type": "raw"},
+        "run_key": {"type": "str", "no_log": False},
     }
 
 

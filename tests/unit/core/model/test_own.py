@@ -23,6 +23,11 @@ def test_a_kind_of_the_cluster_has_no_namespace() -> None:
     assert "namespace" not in own.build(NOUN, "one", "team", {})["metadata"]
 
 
+def test_what_is_only_of_the_declaration_is_no_part_of_the_object() -> None:
+    noun: Noun = {**NAMESPACED, "spec": {"src": {"type": "string", "aside": True}}}
+    assert own.build(noun, "one", "team", {"a": 1, "src": "file"})["spec"] == {"a": 1}
+
+
 @given(st.text(min_size=1))
 def test_the_name_that_people_gave_is_never_lost(name: str) -> None:
     assert own.name_of(own.build(NAMESPACED, name, "team", {})) == name
