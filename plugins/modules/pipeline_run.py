@@ -305,7 +305,7 @@ EXAMPLES = r"""
 - name: Run a pipeline once for each day, however often the playbook runs, and wait for it
   paddleflow.core.pipeline_run:
     pipeline: {name: digits}
-    run_key: "{{ ansible_facts.date_time.date }}"
+    run_key: "{{ now(fmt='%Y-%m-%d') }}"
     parameters: {count: 5, make.rate: 0.1}
     wait: true
     wait_timeout: 7200

@@ -24,6 +24,31 @@ WITHOUT_CLUSTER = {"command_progress", "files"}
 MODULES = sorted({path.stem for path in tree.files() if path.match("plugins/modules/*.py")} - WITHOUT_CLUSTER)
 # What only a controller answers: the tests of each module wait for it.
 ANSWERED = ("wait", "wait_timeout")
+# What the examples take for given: files beside the playbook, and a run that has failed.
+FILES = {f"pipelines/{name}.yaml": name for name in ("digits", "experiment")}
+DOCUMENT = "name: {}\ndocker_env: python:3.11\nentry_points:\n  make:\n    command: echo\n"
+FAILED_RUN: dict[str, Any] = {
+    "apiVersion": "paddleflow.org/v1alpha1",
+    "kind": "PipelineRun",
+    "metadata": {"name": "digits-0123456789", "namespace": "default"},
+    "spec": {"pipeline": {"name": "digits"}},
+}
+
+
+class Unsafe(str):
+    """Text that Ansible leaves as it is."""
+
+
+class Loader(yaml.SafeLoader):
+    pass
+
+
+class Dumper(yaml.SafeDumper):
+    pass
+
+
+Loader.add_constructor("!unsafe", lambda _loader, node: Unsafe(node.value))
+Dumper.add_representer(Unsafe, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text)))
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +58,10 @@ def served(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Itera
     for name in ("gpu-1", "gpu-2"):
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
         api.kubectl("create", "--filename=-", stdin=json.dumps(node))
+    api.kubectl("create", "--filename=-", stdin=json.dumps(FAILED_RUN))
+    failed = json.dumps({"status": {"phase": "failed"}})
+    run = FAILED_RUN["metadata"]["name"]
+    api.kubectl("patch", "pipelinerun", run, "--subresource=status", "--type=merge", f"--patch={failed}")
     # What is taken away in the foreground waits for it.
     with garbage_collector(api, tmp_path_factory.mktemp("collector")):
         yield api
@@ -45,7 +74,7 @@ def examples(name: str) -> list[dict[str, Any]]:
         for node in source.body
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["EXAMPLES"]
     ]
-    tasks: list[dict[str, Any]] = yaml.safe_load(text)
+    tasks: list[dict[str, Any]] = yaml.load(text, Loader)
     for task in tasks:
         for action, options in task.items():
             if action.startswith("paddleflow.core."):
@@ -63,6 +92,9 @@ def test_the_examples_of_a_module_run(served: ControlPlane, tmp_path: Path, name
         "tasks": examples(name),
     }
     assert play["tasks"]
-    done = checkout_play.run(tmp_path, yaml.safe_dump([play]), "--inventory=localhost,")
+    for path, document in FILES.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(DOCUMENT.format(document), encoding="utf-8")
+    done = checkout_play.run(tmp_path, yaml.dump([play], Dumper=Dumper), "--inventory=localhost,")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[WARNING]" not in done.stderr, done.stderr

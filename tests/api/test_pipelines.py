@@ -417,7 +417,7 @@ class TestSchedule:
 
     def test_a_rule_that_never_comes_true_is_refused(self) -> None:
         answer = modules.run("pipeline_schedule", {**self.OPTIONS, "crontab": "0 0 31 2 *"})
-        assert "pipelineschedule nightly: crontab is '0 0 31 2 *' (a rule that never comes true" in answer["msg"]
+        assert "pipeline_schedule nightly: crontab is '0 0 31 2 *' (a rule that never comes true" in answer["msg"]
 
 
 def test_what_people_see(cluster: ControlPlane) -> None:

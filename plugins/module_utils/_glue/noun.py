@@ -76,7 +76,7 @@ def run(
     declarations, problems = read(noun, module.params)
     if problems:
         module.fail_json(msg="\n".join(problems), problems=problems)
-    for text in warnings(noun, declarations):
+    for text in remarks(noun, declarations):
         module.warn(text)
     try:
         client = connect.client(module, manager=noun.NOUN.get("manager", MANAGER))
@@ -146,11 +146,11 @@ def waited(
     return again
 
 
-def warnings(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
+def remarks(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
     """What is worth a look, of declarations without problems."""
     for one in declarations:
-        if hasattr(noun, "warnings") and one.state == "present":
-            for text in noun.warnings(one.name, one.spec):
+        if hasattr(noun, "remarks") and one.state == "present":
+            for text in noun.remarks(one.name, one.spec):
                 yield ": ".join(part for part in (_named(noun, one), text) if part)
 
 

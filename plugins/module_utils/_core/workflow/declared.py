@@ -57,7 +57,7 @@ class Documented:
         if "document" in spec and not any(problem.path == ("document",) for problem in problems):
             yield from self._judge(name, spec).problems
 
-    def warnings(self, name: str, spec: Mapping[str, Any]) -> list[str]:
+    def remarks(self, name: str, spec: Mapping[str, Any]) -> list[str]:
         """What is worth a look, of a declaration without problems."""
         return self._judge(name, spec).warnings if "document" in spec else []
 

@@ -104,9 +104,9 @@ def test_a_document_that_is_too_large_is_not_read() -> None:
 def test_what_is_worth_a_look_is_told_apart() -> None:
     document = around("{a: {}}", parallelism="99")
     assert said(PIPELINE, "demo", document=document) == []
-    (line,) = PIPELINE.warnings("demo", {"document": document})
+    (line,) = PIPELINE.remarks("demo", {"document": document})
     assert line.startswith("parallelism is 99, but must be a whole number from 1 to 20. 20 is taken.")
-    assert RUN.warnings("", {"pipeline": {"name": "demo"}}) == []
+    assert RUN.remarks("", {"pipeline": {"name": "demo"}}) == []
 
 
 def test_a_run_is_named_after_its_document() -> None:
@@ -127,5 +127,5 @@ def test_no_document_is_read_twice() -> None:
 
     run, spec = DocumentedRun(pipeline_run, counted), {"document": NESTED, "runKey": "k"}
     assert list(run.problems("", spec)) == []
-    run.warnings(run.identity("", spec, "u"), spec)
+    run.remarks(run.identity("", spec, "u"), spec)
     assert read == [NESTED]
