@@ -21,8 +21,6 @@ from tests.support.kube_api import Session
 STAND_INS = {
     "batch.paddlepaddle.org/v1": ("PaddleJob", "paddlejobs"),
     "paddlepaddle.org/v1": ("TrainingJob", "trainingjobs"),
-    "paddleflow.org/v1alpha1 runs": ("PipelineRun", "pipelineruns"),
-    "paddleflow.org/v1alpha1 schedules": ("PipelineSchedule", "pipelineschedules"),
 }
 # May make whatever the tests make, but neither update groups of pods nor bind pods to nodes.
 MAKERS = "makers"
@@ -245,11 +243,14 @@ def kinds(namespace: str, queue: str) -> Iterator[Object]:
     )
     yield thing("batch.paddlepaddle.org/v1", "PaddleJob", "one", namespace, **policy)
     yield thing("paddlepaddle.org/v1", "TrainingJob", "one", namespace, **policy)
-    yield thing("paddleflow.org/v1alpha1", "PipelineRun", "one", namespace, queue=queue)
-    yield thing("paddleflow.org/v1alpha1", "PipelineSchedule", "one", namespace, queue=queue)
-    sample = thing("batch.paddlepaddle.org/v1alpha1", "SampleJob", "one", namespace, type="warmup")
-    sample["spec"]["sampleSetRef"] = {"name": "set"}
-    sample["metadata"]["annotations"] = {policies.QUEUE_KEY: queue}
-    yield sample
+    # Kinds without a field for it name their queue by the annotation.
+    pipeline = {"pipeline": {"name": "digits"}}
+    for item in (
+        thing("paddleflow.org/v1alpha1", "PipelineRun", "one", namespace, **pipeline),
+        thing("paddleflow.org/v1alpha1", "PipelineSchedule", "one", namespace, **pipeline, crontab="0 3 * * *"),
+        thing("batch.paddlepaddle.org/v1alpha1", "SampleJob", "one", namespace, type="warmup", sampleSetRef={"name": "set"}),
+    ):  # fmt: skip
+        item["metadata"]["annotations"] = {policies.QUEUE_KEY: queue}
+        yield item
     yield pod("one", namespace, {policies.QUEUE_KEY: queue}, schedulerName="volcano")
     yield pod("one", namespace, {policies.QUEUE_KEYS[1]: queue, policies.QUEUE_KEY: queue}, schedulerName="volcano")
