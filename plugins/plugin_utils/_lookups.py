@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ansible.errors import AnsibleLookupError
-from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.declare import FEW
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.declare import named
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.errors import KubeError
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model.names import slug
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan import view
@@ -56,20 +56,8 @@ def _found(option: Option, client: Client, kind: Kind, names: Sequence[str], sel
         raise AnsibleLookupError(
             f"A lookup of {kind.kind} was given names and all_namespaces: a name is looked up in one, set namespace."
         )
-    if len(names) > FEW:
-        listed = _listed(client, kind, namespace, set(names))
-    else:
-        listed = {name: one for name in names if (one := client.find(kind, name, namespace)) is not None}
+    listed = named(client, kind, namespace, set(names))
     if option("missing") == "skip":
         return [listed[name] for name in names if name in listed]
     # What is not there is asked for once more, for the server's own words.
     return [listed[name] if name in listed else client.get(kind, name, namespace) for name in names]
-
-
-def _listed(client: Client, kind: Kind, namespace: str, names: set[str]) -> dict[str, Object]:
-    """One request for each page, instead of one for each name."""
-
-    def keep(found: Object) -> Object | None:
-        return found if found["metadata"]["name"] in names else None
-
-    return {one["metadata"]["name"]: one for one in client.list(kind, namespace, keep=keep).items if one is not None}

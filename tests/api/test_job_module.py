@@ -10,20 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.support import modules
+from tests.support import jobs, modules
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import Engine, engine_in
 from tests.support.kube_api import define
 from tools import tree
 
 SPACE = "job-module"
-ONE: dict[str, Any] = {
-    "framework": "standalone",
-    "image": "registry.example.org/run:1",
-    "command": "run",
-    "flavour": {"cpu": 1},
-    "scheduling_policy": {"queue": "vision"},
-}
+ONE = jobs.OPTIONS
 GANG: dict[str, Any] = {
     **ONE,
     "kind": "distributed",

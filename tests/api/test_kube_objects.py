@@ -20,7 +20,7 @@ from paddleflow_core.kube.kinds import _KNOWN, Kind, known
 from paddleflow_core.kube.wait import Target, wait
 
 from tests.support.binaries import ROOT
-from tests.support.kube_api import Session, config_map, when_served
+from tests.support.kube_api import Session, config_map, definition, when_served
 from tests.support.relay import Relay, closing
 
 NAMESPACE = "kube-objects"
@@ -269,21 +269,6 @@ def test_our_table_is_what_the_server_has(session: Session) -> None:
     assert checked > 40
 
 
-def definition(plural: str, kind: str) -> dict[str, Any]:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.example.org"},
-        "spec": {
-            "group": "example.org",
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
-
-
 def define(client: Client, wanted: dict[str, Any]) -> None:
     made = client.apply(wanted)
     kind, name, _namespace = client.address(wanted)
@@ -296,10 +281,10 @@ def test_a_kind_that_is_defined_later_is_found(session: Session, tmp_path: Path)
     cached = Client(transport, Discovery(transport, tmp_path / "cache"))
     with pytest.raises(errors.KindNotServedError, match=r"does not serve Widget of example.org/v1: install its Custom"):
         cached.kind("example.org/v1", "Widget")
-    define(client, definition("widgets", "Widget"))
+    define(client, definition("example.org", "v1", "Widget", "widgets"))
     widget = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": NAMESPACE}}
     assert when_served(lambda: cached.apply({**widget, "spec": {"n": 1}}))["spec"] == {"n": 1}
-    define(client, definition("gadgets", "Gadget"))
+    define(client, definition("example.org", "v1", "Gadget", "gadgets"))
     assert when_served(lambda: cached.kind("example.org/v1", "Gadget")).plural == "gadgets"
     another = Client(transport, Discovery(transport, tmp_path / "cache"))
     assert another.get(another.kind("example.org/v1", "Widget"), "w", NAMESPACE)["spec"] == {"n": 1}

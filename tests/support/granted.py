@@ -15,12 +15,12 @@ from paddleflow_core.model import grant, policies
 
 from tests.support.binaries import ROOT, built
 from tests.support.control_plane import ControlPlane
-from tests.support.kube_api import Session
+from tests.support.kube_api import Session, define, definition
 
 # Of kinds that have no definition in crds/ yet: what a policy reads of them.
 STAND_INS = {
-    "batch.paddlepaddle.org/v1": ("PaddleJob", "paddlejobs"),
-    "paddlepaddle.org/v1": ("TrainingJob", "trainingjobs"),
+    ("batch.paddlepaddle.org", "v1"): ("PaddleJob", "paddlejobs"),
+    ("paddlepaddle.org", "v1"): ("TrainingJob", "trainingjobs"),
 }
 # May make whatever the tests make, but neither update groups of pods nor bind pods to nodes.
 MAKERS = "makers"
@@ -147,34 +147,16 @@ def said(ask: Callable[[], Any]) -> str:
     return ""
 
 
-def stand_in(api_version: str, kind: str, plural: str) -> Object:
-    group, _slash, version = api_version.split()[0].partition("/")
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
-            "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
-
-
 def install(api: ControlPlane, session: Session) -> Granted:
     """Kinds, policies, people, and two namespaces: `bound` to the queue `team`, and `room` to none."""
     world = Granted(api, session)
-    folders = [f"--filename={built('volcano') / 'crds'}", f"--filename={ROOT / 'crds'}"]
-    api.kubectl("apply", "--server-side", "--force-conflicts", *folders)
     crds = {path.name for path in (ROOT / "crds").glob("*.yaml")}
-    for version, (kind, plural) in STAND_INS.items():
-        if f"{plural}.{version.partition('/')[0]}.yaml" not in crds:
-            world.apply(stand_in(version, kind, plural))
-    # kubectl gives up on a definition that has no conditions yet.
-    wait = ("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
-    until("all kinds are served", lambda: api.try_kubectl(*wait).returncode == 0, 60)
+    missing = [
+        definition(group, version, kind, plural)
+        for (group, version), (kind, plural) in STAND_INS.items()
+        if f"{plural}.{group}.yaml" not in crds
+    ]
+    define(api, built("volcano") / "crds", ROOT / "crds", objects=missing)
     for namespace in ("room", "bound"):
         world.namespace(namespace)
     world.apply(*role("makers", RULES, subject("Group", MAKERS)))

@@ -22,6 +22,14 @@ GIVEN: dict[str, Any] = {
     "user": "ada",
 }
 POLICY = {"queue": "vision"}
+# A job of one pod, by the options of its module.
+OPTIONS: dict[str, Any] = {
+    "framework": "standalone",
+    "image": "registry.example.org/run:1",
+    "command": "run",
+    "flavour": {"cpu": 1},
+    "scheduling_policy": POLICY,
+}
 
 
 def distributed(framework: str, *members: dict[str, Any], **more: Any) -> dict[str, Any]:

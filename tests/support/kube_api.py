@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,12 +80,29 @@ def session_in(api: ControlPlane, namespace: str) -> Iterator[Session]:
         session.close()
 
 
-def define(api: ControlPlane, *paths: Path) -> None:
+def definition(group: str, version: str, kind: str, plural: str) -> Object:
+    """Of a kind in namespaces that may say whatever it likes."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+def define(api: ControlPlane, *paths: Path, objects: Sequence[Object] = ()) -> None:
     """Kinds, by files or folders of them, until they are served. `kubectl wait` fails on a definition that has no conditions yet."""
     files = [file for path in paths for file in (sorted(path.glob("*.yaml")) if path.is_dir() else [path])]
     session = Session(api)
     try:
-        wanted = [Wanted(yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files]
+        read = [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files]
+        wanted = [Wanted(one) for one in [*read, *objects]]
         client = session.client()
         outcomes = declare(Run(client, time.monotonic() + 60, force_conflicts=True), wanted)
         assert [str(one.error) for one in outcomes if one.error] == []

@@ -40,8 +40,7 @@ def to(params: Mapping[str, Any], environment: Mapping[str, str], discover: bool
     :param discover: for kinds beyond those that the client knows of itself
     :raises ConfigError: when nothing names a cluster, or what names it is wrong
     """
-    options = {name: params[name] for name in AUTH if params.get(name) is not None}
-    transport = Transport(config.resolve(options, environment), agent=AGENT)
+    transport = Transport(connection(params.get, environment), agent=AGENT)
     if not discover:
         return Client(transport, manager=manager)
     from .._core.kube.discovery import Discovery, cache_folder
@@ -49,13 +48,13 @@ def to(params: Mapping[str, Any], environment: Mapping[str, str], discover: bool
     return Client(transport, Discovery(transport, cache_folder(environment)), manager)
 
 
-def connection(option: Callable[[str], Any]) -> Connection:
-    """Of a plugin, whose options are asked for one by one.
-
+def connection(option: Callable[[str], Any], environment: Mapping[str, str] = os.environ) -> Connection:
+    """
+    :param option: tells the value of each of the connection's options
     :raises ConfigError: when nothing names a cluster, or what names it is wrong
     """
     given = {name: option(name) for name in AUTH}
-    return config.resolve({name: value for name, value in given.items() if value is not None}, os.environ)
+    return config.resolve({name: value for name, value in given.items() if value is not None}, environment)
 
 
 @contextlib.contextmanager

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ansible.module_utils.basic import AnsibleModule
-
 from .._core.kube import jobs
-from .._core.kube.declare import Outcome, Run
 from .._core.kube.errors import KubeError
 from .._core.model import job
 from .._core.model.jobs import state, tasks
-from . import arguments, connect, noun
+from . import connect, noun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._core.kube.conditions import Check
+    from .._core.kube.declare import Outcome, Run
 
 BESIDE: dict[str, Any] = {"wait_until": {"type": "str", "choices": ["running", "succeeded"], "default": "succeeded"}}
 # What is as good as the state that is waited for.
@@ -28,14 +26,11 @@ _REACHED = {"running": ("running", "succeeded"), "succeeded": ("succeeded",), "s
 
 
 def run() -> NoReturn:
-    module = AnsibleModule(argument_spec={**arguments.of(job.NOUN), **BESIDE}, supports_check_mode=True)
-    declarations, problems = noun.read(job, module.params)
-    if problems:
-        module.fail_json(msg="\n".join(problems), problems=problems)
+    module, declarations = noun.begin(job, BESIDE)
     foreign = any(tasks.kind(one.spec) != tasks.VOLCANO for one in declarations)
     try:
         client = connect.client(module, discover=foreign)
-        how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
+        how = noun.manner(module, client)
         requests = [
             jobs.Request(
                 one.name, one.namespace or client.namespace, one.state.removeprefix("only "), one.spec, one.metadata, one.where

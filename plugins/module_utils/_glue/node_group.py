@@ -7,32 +7,23 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ansible.module_utils.basic import AnsibleModule
-
 from .._core.kube import nodes
-from .._core.kube.declare import Run
 from .._core.kube.errors import KubeError
 from .._core.model import node_group
 from .._core.plan import node_groups
-from . import arguments, connect, noun
+from . import connect, noun
 
 
 def run() -> NoReturn:
-    module = AnsibleModule(argument_spec=arguments.of(node_group.NOUN), supports_check_mode=True)
-    declarations, problems = noun.read(node_group, module.params)
-    if problems:
-        module.fail_json(msg="\n".join(problems), problems=problems)
+    module, declarations = noun.begin(node_group)
     groups = [node_groups.Group(one.name, one.spec, one.state != "absent") for one in declarations]
     try:
         client = connect.client(module)
-        how = Run(client, connect.deadline(module), module.check_mode)
+        how = noun.manner(module, client)
         found = client.list(nodes.kind(client), deadline=how.deadline).items
         places, wrong = node_groups.places(groups, found)
-        if wrong:
-            said = [
-                text for number, problem in wrong for text in noun.said(node_group, declarations[number], [problem])
-            ]
-            module.fail_json(msg="\n".join(said), problems=said)
+        said = [text for number, problem in wrong for text in noun.said(node_group, declarations[number], [problem])]
+        noun.refuse(module, said)
         outcomes = nodes.place(how, found, places)
     except KubeError as error:
         module.fail_json(msg=str(error))

@@ -21,6 +21,7 @@ from . import arguments, connect, results
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from .._core.kube.client import Client
     from .._core.kube.conditions import Check
     from .._core.kube.declare import Outcome
     from .._core.model.check import Problem
@@ -71,19 +72,13 @@ def run(
     :param carry: carries the plan out, where more than writing has to be done; else it is only written
     :param beside: further options of the module, that carry reads
     """
-    spec = {**arguments.of(noun.NOUN), **(beside or {})}
-    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
-    declarations, problems = read(noun, module.params)
-    if problems:
-        module.fail_json(msg="\n".join(problems), problems=problems)
+    module, declarations = begin(noun, beside)
     for text in remarks(noun, declarations):
         module.warn(text)
     try:
         client = connect.client(module, manager=noun.NOUN.get("manager", MANAGER))
-        how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
-        problems = looked(how, noun, declarations)
-        if problems:
-            module.fail_json(msg="\n".join(problems), problems=problems)
+        how = manner(module, client)
+        refuse(module, looked(how, noun, declarations))
         planned = plan(noun, declarations, client.namespace, module.params["recreate"])
         outcomes = carry(module, how, planned) if carry else declare(how, [one.wanted for one in planned])
         if module.params.get("wait") and not module.check_mode and not any(one.error for one in outcomes):
@@ -91,6 +86,26 @@ def run(
     except KubeError as error:
         module.fail_json(msg=str(error))
     leave(module, outcomes)
+
+
+def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[AnsibleModule, list[Declared]]:
+    """The module of a noun with what was declared, when nothing is wrong with that."""
+    spec = {**arguments.of(noun.NOUN), **(beside or {})}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    declarations, problems = read(noun, module.params)
+    refuse(module, problems)
+    return module, declarations
+
+
+def refuse(module: AnsibleModule, problems: Sequence[str]) -> None:
+    """Ends the task when there are problems."""
+    if problems:
+        module.fail_json(msg="\n".join(problems), problems=problems)
+
+
+def manner(module: AnsibleModule, client: Client) -> Run:
+    """How the options say that a declaration is carried out."""
+    return Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
 
 
 def ready(how: Run, noun: NounFile, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:

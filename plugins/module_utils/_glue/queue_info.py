@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._core.kube import queues
 from .._core.model import queue_use
 
 if TYPE_CHECKING:
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
 def more(
     _module: AnsibleModule, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]
 ) -> None:
-    if not found:
-        return
-    groups = client.list(client.kind("scheduling.volcano.sh/v1beta1", "PodGroup"), deadline=deadline).items
-    users = queue_use.users(groups, {one["metadata"]["name"] for one in found})
+    users = queues.users(client, {one["metadata"]["name"] for one in found}, deadline)
     for one, entry in zip(found, entries, strict=True):
         inside = users.get(one["metadata"]["name"], [])
         waiting = queue_use.waiting(inside)

@@ -30,7 +30,7 @@ def carry(module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[O
         return declare(how, [one.wanted for one in planned])
     from .._core.kube import queues  # most calls declare, and leave a queue's state alone
 
-    users = queues.users(how, names)
+    users = queues.users(how.client, names, how.deadline)
     kept = {}
     for position, one in enumerate(planned):
         groups = users.get(one.wanted.object["metadata"]["name"], [])

@@ -98,7 +98,7 @@ def _unauthorized(answer: Answer, status: Mapping[str, t.Any]) -> errors.StatusE
 def expired(credentials: Credentials, now: datetime) -> str:
     """What the server does not say: that a certificate or token has run out. Empty when that is not it."""
     if credentials.certificate:
-        from ..plan.kubeconfig import CertificateError, validity
+        from ..plan.certificate import CertificateError, validity
 
         try:
             begin, end = validity(credentials.certificate.decode("ascii", "replace"))

@@ -25,7 +25,7 @@ from .errors import (
 )
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from .client import Client, Object
     from .kinds import Kind
@@ -141,10 +141,7 @@ def _read(run: Run, items: Mapping[int, _Item], outcomes: dict[int, Outcome]) ->
     for (kind, namespace), positions in groups.items():
         names = {items[position].name for position in positions}
         try:
-            if len(names) <= FEW:
-                found = {name: run.client.find(kind, name, namespace, deadline=run.deadline) for name in names}
-            else:
-                found = _listed(run, kind, namespace, names)
+            found = named(run.client, kind, namespace, names, run.deadline)
         except KubeError as error:
             outcomes.update({position: _unserved(run, items[position].wanted, error) for position in positions})
         else:
@@ -152,11 +149,18 @@ def _read(run: Run, items: Mapping[int, _Item], outcomes: dict[int, Outcome]) ->
     return live
 
 
-def _listed(run: Run, kind: Kind, namespace: str, names: set[str]) -> dict[str, Object | None]:
+def named(
+    client: Client, kind: Kind, namespace: str, names: Collection[str], deadline: float | None = None
+) -> dict[str, Object]:
+    """Those of the names that are there: a request for each when they are few, else one list of the kind."""
+    if len(names) <= FEW:
+        asked = {name: client.find(kind, name, namespace, deadline=deadline) for name in names}
+        return {name: found for name, found in asked.items() if found is not None}
+
     def keep(found: Object) -> Object | None:
         return found if found["metadata"]["name"] in names else None
 
-    listing = run.client.list(kind, namespace, keep=keep, deadline=run.deadline)
+    listing = client.list(kind, namespace, keep=keep, deadline=deadline)
     return {found["metadata"]["name"]: found for found in listing.items if found is not None}
 
 

@@ -12,8 +12,9 @@ import typing as t
 from ..model import flavour, job, own
 from ..model.jobs import changes, lookups, state, stop, tasks
 from ..model.names import option
+from . import stopping
 from .declare import Outcome, Wanted, declare
-from .errors import AlreadyExistsError, DeclarationError, KubeError, MissingError, NotFoundError
+from .errors import DeclarationError, KubeError, MissingError, NotFoundError
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,19 +105,10 @@ def _stopped(run: Run, outcome: Outcome) -> Outcome:
     orders = changes.stop(live, now, _WHY)
     if orders is None or stop.STOP in live["metadata"].get("annotations", {}):
         return outcome
-    patch, command = orders
-    metadata = live["metadata"]
-    kind = run.client.kind(live["apiVersion"], live["kind"])
     try:
         if not run.check:
-            live = run.client.patch(kind, metadata["name"], patch, metadata["namespace"], deadline=run.deadline)
-            if command is not None:
-                run.client.create(command, deadline=run.deadline)
-            else:
-                run.client.delete(
-                    kind, metadata["name"], metadata["namespace"], uid=metadata["uid"], deadline=run.deadline
-                )
-    except (NotFoundError, AlreadyExistsError):  # it is gone meanwhile, or is told to stop already
+            live = stopping.stop(run, live, orders)
+    except NotFoundError:  # it is gone meanwhile
         pass
     except KubeError as error:
         return outcome._replace(action="failed", error=error)

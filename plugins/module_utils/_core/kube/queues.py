@@ -10,37 +10,25 @@ import typing as t
 
 from ..model import queue, queue_use
 from ..model.jobs.stop import orders
-from .errors import AlreadyExistsError, InUseError, KubeError, NotFoundError
+from . import stopping
+from .errors import InUseError, KubeError, NotFoundError
 
 if t.TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from .client import Object
+    from .client import Client, Object
     from .declare import Outcome, Run
 
 _GROUP = ("scheduling.volcano.sh/v1beta1", "PodGroup")
 _WHY = "its queue is drained"
 
 
-def users(run: Run, queues: Collection[str]) -> dict[str, list[Mapping[str, t.Any]]]:
+def users(client: Client, queues: Collection[str], deadline: float) -> dict[str, list[Mapping[str, t.Any]]]:
     """The gangs in each queue that have not ended; one list, and none when no queue is asked for."""
     if not queues:
         return {}
-    kind = run.client.kind(*_GROUP)
-    groups = run.client.list(kind, deadline=run.deadline, keep=_use).items
+    groups = client.list(client.kind(*_GROUP), deadline=deadline, keep=queue_use.kept).items
     return queue_use.users(groups, queues)
-
-
-def _use(group: Object) -> Object:
-    """What is needed of a gang; whole ones would be much to keep of tens of thousands."""
-    metadata = {key: group["metadata"].get(key) for key in ("name", "namespace", "uid", "ownerReferences")}
-    return {
-        "apiVersion": group["apiVersion"],
-        "kind": group["kind"],
-        "metadata": {key: value for key, value in metadata.items() if value},
-        "spec": {"queue": group.get("spec", {}).get("queue", "default")},
-        "status": {"phase": group.get("status", {}).get("phase")},
-    }
 
 
 def refused(name: str, groups: list[Mapping[str, t.Any]]) -> InUseError:
@@ -82,7 +70,9 @@ def stop(run: Run, groups: list[Mapping[str, t.Any]]) -> None:
         job = queue_use.job_of(group)
         try:
             if job is not None:
-                _stop_job(run, job)
+                metadata = {"name": job.name, "namespace": job.namespace, "uid": job.uid}
+                live = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata}
+                stopping.stop(run, live, orders(live, _WHY))
                 continue
             namespace = group["metadata"]["namespace"]
             if namespace not in pods:
@@ -93,7 +83,7 @@ def stop(run: Run, groups: list[Mapping[str, t.Any]]) -> None:
                 metadata = pod["metadata"]
                 kind = run.client.kind("v1", "Pod")
                 run.client.delete(kind, metadata["name"], namespace, uid=metadata["uid"], deadline=run.deadline)
-        except (NotFoundError, AlreadyExistsError):  # it has ended meanwhile, or is told to already
+        except NotFoundError:  # it has ended meanwhile
             continue
 
 
@@ -123,13 +113,3 @@ def empty(run: Run, name: str, groups: list[Mapping[str, t.Any]]) -> None:
 def _name(pod: Object) -> Object:
     metadata = {key: pod["metadata"][key] for key in ("name", "uid")}
     return {"metadata": {**metadata, "annotations": pod["metadata"].get("annotations", {})}}
-
-
-def _stop_job(run: Run, job: queue_use.Owner) -> None:
-    kind = run.client.kind("batch.volcano.sh/v1alpha1", "Job")
-    metadata = {"name": job.name, "namespace": job.namespace, "uid": job.uid}
-    live = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
-    patch, command = orders(live, _WHY)
-    run.client.patch(kind, job.name, patch, job.namespace, deadline=run.deadline)
-    if command is not None:
-        run.client.create(command, deadline=run.deadline)

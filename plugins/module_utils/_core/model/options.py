@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .names import option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from .table import Field, Noun
 
@@ -83,30 +83,23 @@ def declared(table: Mapping[str, Field], options: Mapping[str, Any]) -> dict[str
     for name, field in table.items():
         value = options.get(option(name))
         if value is not None:
-            found[name] = _value(field, value)
+            found[name] = _inside(field, value, declared)
     return found
 
 
 def shown(table: Mapping[str, Field], spec: Mapping[str, Any]) -> dict[str, Any]:
     """The inverse of `declared`: fields of a declaration by the names of their options; what the model does not know stays."""
-    return {option(name) if name in table else name: _shown(table.get(name), value) for name, value in spec.items()}
+    return {
+        option(name) if name in table else name: _inside(table[name], value, shown) if name in table else value
+        for name, value in spec.items()
+    }
 
 
-def _shown(field: Field | None, value: Any) -> Any:
-    if field is None:
-        return value
+def _inside(field: Field, value: Any, renamed: Callable[[Mapping[str, Field], Any], dict[str, Any]]) -> Any:
+    """A value with the fields in it renamed, at whatever depth; what is not of the field's form stays."""
     if "fields" in field and isinstance(value, dict):
-        return shown(field["fields"], value)
+        return renamed(field["fields"], value)
     item = field.get("items")
     if item and "fields" in item and isinstance(value, list):
-        return [_shown(item, entry) for entry in value]
-    return value
-
-
-def _value(field: Field, value: Any) -> Any:
-    if "fields" in field and isinstance(value, dict):
-        return declared(field["fields"], value)
-    item = field.get("items")
-    if item and "fields" in item and isinstance(value, list):
-        return [_value(item, entry) for entry in value]
+        return [_inside(item, entry, renamed) for entry in value]
     return value

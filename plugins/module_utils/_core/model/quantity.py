@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 
 UNIT = 10**9
+# Of how many parts each unit below one is.
+SMALL = ((10**3, "m"), (10**6, "u"), (10**9, "n"))
 _SUFFIXES = {
     **{suffix: (10 ** (3 * power), 1) for power, suffix in enumerate(("", "k", "M", "G", "T", "P", "E"))},
     **{suffix: (1024 ** (power + 1), 1) for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))},
-    **{suffix: (1, 10 ** (3 * (power + 1))) for power, suffix in enumerate(("m", "u", "n"))},
+    **{suffix: (1, parts) for parts, suffix in SMALL},
 }
 _FORM = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII)
 
@@ -51,9 +53,7 @@ def same(one: object, other: object) -> bool:
 def text(billionths: int, binary: bool = False) -> str:
     """The shortest form that loses nothing; with a binary unit, as memory is written, where the value is whole in one."""
     if billionths % UNIT:
-        parts, suffix = next(
-            (p, s) for p, s in ((10**3, "m"), (10**6, "u"), (10**9, "n")) if billionths * p % UNIT == 0
-        )
+        parts, suffix = next((p, s) for p, s in SMALL if billionths * p % UNIT == 0)
         return f"{billionths * parts // UNIT}{suffix}"
     whole = billionths // UNIT
     for power, suffix in ((6, "Ei"), (5, "Pi"), (4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):

@@ -11,10 +11,27 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 _ENDED = ("Completed",)
+_READ = {
+    "metadata": ("name", "namespace", "uid", "creationTimestamp", "ownerReferences"),
+    "spec": ("queue", "priorityClassName", "minResources"),
+    "status": ("phase", "conditions"),
+}
 # The classes that the platform installs; a class of somebody else counts as the middle.
 PRIORITIES = {"very-low": -2000, "low": -10, "normal": 0, "high": 100, "very-high": 2000}
 # By which a pod says which gang it belongs to.
 GROUP = "scheduling.k8s.io/group-name"
+
+
+def kept(group: Mapping[str, Any]) -> dict[str, Any]:
+    """What is read of a gang here; whole ones would be much to keep of tens of thousands."""
+    return {
+        **{key: group[key] for key in ("apiVersion", "kind") if key in group},
+        **{
+            part: {key: group[part][key] for key in keys if key in group[part]}
+            for part, keys in _READ.items()
+            if part in group
+        },
+    }
 
 
 def users(groups: Iterable[Mapping[str, Any]], queues: Collection[str]) -> dict[str, list[Mapping[str, Any]]]:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _BYTES = ("memory", "ephemeral-storage")
-_SMALL = ((10**3, "m"), (10**6, "u"), (10**9, "n"))
 
 
 def read(value: object, what: str = "") -> int:
@@ -76,7 +75,7 @@ def human(value: object, binary: bool = True, digits: int = 1) -> str:
     sign, size = ("-", -billionths) if billionths < 0 else ("", billionths)
     parts, suffix = 1, ""
     if size < quantity.UNIT:
-        parts, suffix = next(((p, s) for p, s in _SMALL if size * p >= quantity.UNIT), (1, ""))
+        parts, suffix = next(((p, s) for p, s in quantity.SMALL if size * p >= quantity.UNIT), (1, ""))
     shown = _rounded(size * parts, digits)
     base, names = (1024, _BINARY) if binary else (1000, _DECIMAL)
     for power, name in enumerate(names):

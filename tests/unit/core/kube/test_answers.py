@@ -272,7 +272,7 @@ def test_unauthorized_says_where_the_credentials_came_from_and_not_what_they_are
 def test_a_certificate_that_ran_out_is_told(now: datetime, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """How its times are read is plan's matter."""
     times = (datetime(2025, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
-    monkeypatch.setattr("paddleflow_core.plan.kubeconfig.validity", lambda _pem: times)
+    monkeypatch.setattr("paddleflow_core.plan.certificate.validity", lambda _pem: times)
     assert expired(Credentials(certificate=b"PEM", key=b"x"), now) == said
 
 

@@ -6,8 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 from paddleflow_core.model import queue_use
 from paddleflow_core.model.queue_use import Owner
+
+from tools import tree
 
 JOB = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": "u-job"}
 
@@ -93,3 +96,20 @@ def test_who_waits_is_told_why_and_for_how_much() -> None:
     assert (first["namespace"], first["since"]) == ("team", "2026-01-31T08:01:00Z")
     assert second["reason"] == "NotEnoughResources"
     assert (third["reason"], third["resources"]) == ("", {})
+
+
+def test_all_that_is_told_of_a_gang_is_told_of_what_is_kept_of_it() -> None:
+    why = {"type": "Unschedulable", "status": "True", "message": "no node has 4 cpu"}
+    whole = {"kind": "PodGroup", **queued("a", 1, minResources={"cpu": "4"}, priorityClassName="low", conditions=[why])}
+    whole["metadata"] |= {"ownerReferences": [JOB], "managedFields": ["much"]}
+    kept = queue_use.kept(whole)
+    assert "managedFields" not in kept["metadata"]
+    assert queue_use.waiting([kept]) == queue_use.waiting([whole])
+    assert queue_use.job_of(kept) == queue_use.job_of(whole)
+    assert queue_use.users([kept], {"vision"}) == {"vision": [kept]}
+    assert queue_use.kept({"metadata": {"name": "bare"}}) == {"metadata": {"name": "bare"}}
+
+
+def test_the_classes_are_those_that_the_platform_installs() -> None:
+    defaults = yaml.safe_load((tree.ROOT / "roles/volcano/defaults/main.yml").read_text(encoding="utf-8"))
+    assert defaults["volcano_priority_classes"] == queue_use.PRIORITIES

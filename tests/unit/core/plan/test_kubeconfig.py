@@ -9,14 +9,13 @@ import typing as t
 from datetime import UTC, datetime
 
 import pytest
+from paddleflow_core.plan.certificate import CertificateError, validity
 from paddleflow_core.plan.kubeconfig import (
-    CertificateError,
     Target,
     certificate_findings,
     read_kubeconfig,
     unparsed,
     unread,
-    validity,
 )
 
 # Self-signed, valid 2025 to 2026 (UTCTime) and 2025 to 2060 (GeneralizedTime).
