@@ -29,6 +29,11 @@ def config(name: str, **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
+def applied(check: bool = False, **options: Any) -> dict[str, Any]:
+    """A task of it."""
+    return {"paddleflow.core.apply": options, **({"check_mode": True, "diff": True} if check else {})}
+
+
 class Runner:
     """Tasks as a user writes them, each with its result."""
 
@@ -43,16 +48,10 @@ class Runner:
         """
         folder = self.folder / f"run-{len(list(self.folder.iterdir()))}"
         folder.mkdir()
-        noted = []
-        for number, task in enumerate(tasks):
-            result = folder / f"{number}.json"
-            copied = "{{ " + f"r{number}" + " | to_json }}"
-            keep = {
-                "ansible.builtin.copy": {"content": copied, "dest": str(result)},
-                "check_mode": False,
-                "diff": False,
-            }
-            noted += [{"ignore_errors": True, **task, "register": f"r{number}"}, keep]
+        noted = [{"ignore_errors": True, **task, "register": f"r{number}"} for number, task in enumerate(tasks)]
+        told = "{{ [" + ", ".join(f"r{number}" for number in range(len(tasks))) + "] | to_json }}"
+        copied = {"content": told, "dest": str(folder / "results.json")}
+        keep = {"ansible.builtin.copy": copied, "check_mode": False, "diff": False}
         python = {} if way == "here" else {"ansible_python_interpreter": str(self._other_python())}
         text = {
             "hosts": "localhost",
@@ -61,16 +60,17 @@ class Runner:
             # Two parts of Ansible disagree about ~ where HOME is not the user's own.
             "vars": {**python, "ansible_async_dir": str(folder / "async")},
             "module_defaults": {"group/paddleflow.core.paddleflow": {"kubeconfig": str(self.api.kubeconfig)}},
-            "tasks": noted,
+            "tasks": [*noted, keep],
             **play,
         }
         done = checkout_play.run(folder, yaml.safe_dump([text]), "--inventory=localhost,", *arguments)
         self.output = done.stdout + done.stderr
         assert done.returncode == 0, self.output
-        return [json.loads((folder / f"{number}.json").read_text()) for number in range(len(tasks))]
+        results: list[Any] = json.loads((folder / "results.json").read_text())
+        return results
 
-    def apply(self, way: str = "here", arguments: tuple[str, ...] = (), **options: Any) -> Any:
-        (result,) = self.tasks({"paddleflow.core.apply": options}, way=way, arguments=arguments)
+    def apply(self, way: str = "here", **options: Any) -> Any:
+        (result,) = self.tasks(applied(**options), way=way)
         return result
 
     def _other_python(self) -> Path:
@@ -97,13 +97,13 @@ def live(api: ControlPlane, team: str, name: str) -> Any:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_objects_are_applied_once(runner: Runner, team: str, way: str) -> None:
-    definition = [config("a", x="1"), config("b", y="2")]
-    assert actions(runner.apply(way, namespace=team, definition=definition)) == ["a created", "b created"]
-    again = runner.apply(way, namespace=team, definition=definition)
+    full = applied(namespace=team, definition=[config("a", x="1"), config("b", y="2")])
+    less = applied(namespace=team, definition=[config("a"), config("b", y="2")], state="present")
+    none = applied(namespace=team, definition=[config("a"), config("b")], state="absent")
+    first, again, lessened, gone = runner.tasks(full, full, less, none, way=way)
+    assert actions(first) == ["a created", "b created"]
     assert (again["changed"], actions(again)) == (False, ["a unchanged", "b unchanged"])
-    less = runner.apply(way, namespace=team, definition=[config("a"), config("b", y="2")], state="present")
-    assert actions(less) == ["a changed", "b unchanged"]
-    gone = runner.apply(way, namespace=team, definition=definition, state="absent")
+    assert actions(lessened) == ["a changed", "b unchanged"]
     assert actions(gone) == ["a deleted", "b deleted"]
 
 
@@ -158,12 +158,12 @@ def test_files_and_directories_are_read_as_they_are(runner: Runner, team: str, t
     (folder / "a.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [config("first")]}))
     (folder / "notes.txt").write_text("not a manifest")
     (folder / "deeper/c.yml").write_text(json.dumps(config("third")))
-    result = runner.apply(namespace=team, src=[str(folder)])
+    flat, again = applied(namespace=team, src=[str(folder)]), applied(namespace=team, src=str(folder), recursive=True)
+    result, deep = runner.tasks(flat, again)
     assert actions(result) == ["first created", "braces created", "second created"]
     assert live(runner.api, team, "braces")["data"] == {"text": "{{ not a template }}", "day": "2026-01-31"}
-    deep = runner.apply("process", namespace=team, src=str(folder), recursive=True)
     assert actions(deep)[-1] == "third created"
-    assert not runner.apply(namespace=team, src=str(folder), recursive=True)["changed"]
+    assert not runner.apply("process", namespace=team, src=str(folder), recursive=True)["changed"]
 
 
 def test_templates_are_rendered(runner: Runner, team: str, tmp_path: Path) -> None:
@@ -179,12 +179,13 @@ def test_templates_are_rendered(runner: Runner, team: str, tmp_path: Path) -> No
 def test_an_error_names_file_and_line(runner: Runner, team: str, tmp_path: Path, way: str) -> None:
     file = tmp_path / "some.yaml"
     file.write_text(f"{json.dumps(config('good'))}\n---\n{json.dumps(config('Bad_Name'))}\n")
-    result = runner.apply(way, namespace=team, src=str(file))
+    other = tmp_path / "other.yaml"
+    other.write_text("a: [\n")
+    result, unread = runner.tasks(applied(namespace=team, src=str(file)), applied(src=str(other)), way=way)
     assert result["failed"]
     assert f"{file}:3: " in result["msg"]
     assert actions(result) == ["good created", "Bad_Name failed"]
-    file.write_text("a: [\n")
-    assert f"{file}:2: " in runner.apply(way, namespace=team, src=str(file))["msg"]
+    assert f"{other}:2: " in unread["msg"]
 
 
 def test_a_set_loses_what_is_no_longer_declared_even_of_kinds_that_are_no_longer_named(
@@ -192,25 +193,35 @@ def test_a_set_loses_what_is_no_longer_declared_even_of_kinds_that_are_no_longer
 ) -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
     given: dict[str, Any] = {"namespace": team, "set": "team", "prune": True}
-    runner.apply(**given, definition=[config("a"), config("b"), account])
     runner.api.kubectl("create", "configmap", "theirs", f"--namespace={team}")
-    check = runner.apply(arguments=("--check", "--diff"), **given, definition=[config("a")])
+    less = {**given, "definition": [config("a")]}
+    _first, check, pruned, again = runner.tasks(
+        applied(**given, definition=[config("a"), config("b"), account]),
+        applied(check=True, **less),
+        applied(**less),
+        applied(**less),
+    )
     assert sorted(actions(check)) == ["a unchanged", "b deleted", "robot deleted"]
-    assert live(runner.api, team, "b")
-    pruned = runner.apply(**given, definition=[config("a")])
-    assert sorted(actions(pruned)) == ["a unchanged", "b deleted", "robot deleted"]
+    assert sorted(actions(pruned)) == ["a unchanged", "b deleted", "robot deleted"]  # the check took nothing
     assert live(runner.api, team, "b") is None
     assert live(runner.api, team, "theirs")
-    assert not runner.apply(**given, definition=[config("a")])["changed"]
+    assert not again["changed"]
 
 
 def test_a_set_that_would_lose_too_much_loses_nothing(runner: Runner, team: str) -> None:
     given: dict[str, Any] = {"namespace": team, "set": "team", "prune": True}
-    runner.apply(**given, definition=[config(f"c{number}") for number in range(4)])
-    refused = runner.apply(**given, definition=[config("c0", new="1")], prune_max=2)
+    _first, refused, pruned = runner.tasks(
+        applied(**given, definition=[config(f"c{number}") for number in range(4)]),
+        applied(**given, definition=[config("c0", new="1")], prune_max=2),
+        applied(**given, definition=[config("c0")], prune_max=3),
+    )
     assert "would lose 3 objects, and prune_max allows 2" in refused["msg"]
-    assert "data" not in live(runner.api, team, "c0")
-    assert len(actions(runner.apply(**given, definition=[config("c0")], prune_max=3))) == 4
+    assert sorted(actions(pruned)) == [
+        "c0 unchanged",
+        "c1 deleted",
+        "c2 deleted",
+        "c3 deleted",
+    ]  # nothing was lost before
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -259,10 +270,7 @@ def test_kinds_that_are_defined_in_the_same_list_can_be_used_in_it(runner: Runne
     }  # fmt: skip
     door = {"apiVersion": "apply.example.org/v1", "kind": "Door", "metadata": {"name": "front"}, "spec": {"open": True}}
     given: dict[str, Any] = {"namespace": team, "definition": [door, definition], "set": "doors", "prune": True}
-    assert actions(runner.apply(arguments=("--check",), **given)) == [
-        "front created",
-        "doors.apply.example.org created",
-    ]
-    assert actions(runner.apply(**given)) == ["front created", "doors.apply.example.org created"]
-    assert not runner.apply(**given)["changed"]
+    check, created, again = runner.tasks(applied(check=True, **given), applied(**given), applied(**given))
+    assert actions(check) == actions(created) == ["front created", "doors.apply.example.org created"]
+    assert not again["changed"]
     runner.api.kubectl("delete", "crd", "doors.apply.example.org")
