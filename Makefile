@@ -79,7 +79,7 @@ lint: env ## Check the tree without running it (CHECKS="ruff mypy" runs some)
 .PHONY: unit
 unit: env ## Run the Go and Python tests that need nothing but a processor
 	@$(dev)/python -m tools.go test
-	@$(dev)/pytest $(if $(TESTS),,$(FULL_COVERAGE)) $(or $(TESTS),tests/unit)
+	@$(dev)/pytest -n 2 --dist loadfile $(if $(TESTS),,$(FULL_COVERAGE)) $(or $(TESTS),tests/unit)
 
 # Of the whole suite only: a part of it cannot cover everything.
 FULL_COVERAGE := --cov=paddleflow_core.model --cov=paddleflow_core.plan --cov=paddleflow_core.workflow --cov-branch --cov-fail-under=100

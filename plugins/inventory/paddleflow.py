@@ -80,6 +80,7 @@ keyed_groups:
 """
 
 import hashlib
+import os
 import typing as t
 
 from ansible.errors import AnsibleParserError
@@ -131,7 +132,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return BaseInventoryPlugin.get_option(self, name)
 
     def _facts(self, path: str, cache: bool) -> plan.Facts:
-        to = connect.connection(lambda name: self.templar.template(self._option(name)))
+        to = connect.connection(lambda name: self.templar.template(self._option(name)), os.environ)
         kept = self._cache if self._option("cache") else {}
         key = self._key(path, to)
         if cache and key in kept:

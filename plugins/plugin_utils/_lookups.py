@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from ansible.errors import AnsibleLookupError
@@ -36,7 +37,7 @@ def objects(option: Option, names: Sequence[object], api_version: str, kind: str
     if names and selector:
         raise AnsibleLookupError(f"A lookup of {kind} was given names and label_selectors: give one of the two.")
     try:
-        with connect.opened(connect.connection(option)) as client:
+        with connect.opened(connect.connection(option, os.environ)) as client:
             found = _found(
                 option, client, client.kind(api_version, kind), [slug(str(name)) for name in names], selector
             )

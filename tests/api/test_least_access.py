@@ -32,6 +32,7 @@ PLAYBOOK = """\
     - name: Use the cluster
       ansible.builtin.include_role:
         name: paddleflow.core.kubernetes
+      when: kubernetes_kubectl_argv is not defined
 
     - name: Install the kinds of the platform
       ansible.builtin.include_role:
@@ -109,8 +110,14 @@ def site(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def host(site: Site, config: str, **more: Any) -> dict[str, Any]:
-    image = {} if more.get("volcano_state") == "absent" else {"volcano_image": "localhost/none"}
-    return {**COMMON, **site.named(config), **image, **more}
+    return {**COMMON, **site.named(config), "volcano_image": "localhost/none", **more}
+
+
+def removal(site: Site, config: str, **more: Any) -> dict[str, Any]:
+    """The cluster was asked all its questions when it was installed: what the kubernetes role leaves is named instead."""
+    kubectl = ["kubectl", "--kubeconfig", str(site.path(config))]
+    gone = {"volcano_state": "absent", "volcano_timeout": 60, "kubernetes_kubectl_argv": kubectl}
+    return {**COMMON, **site.named(config), **gone, **more}
 
 
 def given() -> Iterator[Need]:
@@ -172,7 +179,6 @@ def verified(site: Site) -> list[dict[str, Any]]:
 def runs(site: Site) -> Iterator[Runs]:
     prepare(site)
     kubectl = site.api.kubectl
-    gone = {"volcano_state": "absent", "volcano_timeout": 60}
     try:
         with site.node():
             other = host(site, "admin", classes={"high": 7})
@@ -182,22 +188,19 @@ def runs(site: Site) -> Iterator[Runs]:
             present = site.run(PLAYBOOK, {"least": host(site, "least")}, "-v")
             items = json.loads(kubectl("get", "priorityclasses", "--output=json"))["items"]
             classes = {item["metadata"]["name"]: item["metadata"].get("labels", {}) for item in items}
-            check = site.run(PLAYBOOK, {"least": host(site, "least", **gone)}, "--check")
+            check = site.run(PLAYBOOK, {"least": removal(site, "least")}, "--check")
             after_check = kubectl("get", f"{CLUSTER_WIDE},{WITHIN}", f"--namespace={ROOM}", *GONE)
             with controllers(site.api, *CONTROLLERS):
-                absent = site.run(PLAYBOOK, {"least": host(site, "least", **gone)})
+                absent = site.run(PLAYBOOK, {"least": removal(site, "least")})
                 left = kubectl("get", f"{CLUSTER_WIDE},{WITHIN}", f"--namespace={ROOM}", *GONE)
                 rows = verified(site)
                 for name in ("least-own", "least-mixed"):
                     site.create(thing("ConfigMap", "ours", labels=LABELS, within=name), lease(name))
                 site.create(thing("ConfigMap", "theirs", within="least-mixed"))
                 site.create(lease("least-upstream"), upstream("least-upstream"))
-                gone["volcano_adopt"] = "preview"  # so that the other Volcano stops nobody
-                theirs = host(site, "admin", volcano_namespace="least-upstream", **gone)
-                hosts = {"least": host(site, "least", **gone), "upstream": theirs}
-                hosts |= {
-                    name: host(site, "admin", volcano_namespace=f"least-{name}", **gone) for name in ("own", "mixed")
-                }
+                theirs = removal(site, "admin", volcano_namespace="least-upstream")
+                hosts = {"least": removal(site, "least"), "upstream": theirs}
+                hosts |= {name: removal(site, "admin", volcano_namespace=f"least-{name}") for name in ("own", "mixed")}
                 hosts |= {"kinds": {**theirs, "volcano_remove_crds": True}}
                 last = site.run(PLAYBOOK, hosts)
         yield Runs(refused, after_refused, holder, present, classes, check, after_check, absent, left, last, rows)

@@ -48,7 +48,7 @@ def to(params: Mapping[str, Any], environment: Mapping[str, str], discover: bool
     return Client(transport, Discovery(transport, cache_folder(environment)), manager)
 
 
-def connection(option: Callable[[str], Any], environment: Mapping[str, str] = os.environ) -> Connection:
+def connection(option: Callable[[str], Any], environment: Mapping[str, str]) -> Connection:
     """
     :param option: tells the value of each of the connection's options
     :raises ConfigError: when nothing names a cluster, or what names it is wrong

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -226,6 +227,27 @@ def test_the_marker_goes_last_and_an_earlier_removal_is_made_good(config: Config
     assert config.data_dir.exists()
 
 
+def test_pods_end_after_what_would_start_them_anew_and_before_what_waits_for_them(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, ended = {service.name for service in config.services}, []
+
+    class Keeper:
+        def supervised(self, service: Service) -> bool:
+            return service.name in running
+
+        def stop(self, service: Service) -> None:
+            running.remove(service.name)
+            ended.append(service.name)
+
+    monkeypatch.setattr(services, "supervisor", lambda _config: Keeper())
+    monkeypatch.setattr(cgroups, "end_pods", lambda _config, _host: ended.append("pods"))
+    for part in (cgroups, mounts, network, leftovers):
+        monkeypatch.setattr(part, "down", lambda _config, _host: None)
+    tool.stop(config, Host())
+    assert ended == ["containerd", "pods", "etcd"]
+
+
 def test_builds_that_nothing_runs_from_are_removed(config: Config, tmp_path: Path) -> None:
     for name in ("kube-1", "kube-2", "paddleflow_node"):
         (tmp_path / name).touch()
@@ -257,4 +279,26 @@ def test_notes_of_the_network_are_taken_away_and_those_of_neighbours_stay(
     note("cni-loopback", 3, Path("/var/run/netns"))
     cut = results / f"pf-{4:064x}-eth0"
     cut.write_text("")  # by a power failure
+    (results / "gone").symlink_to(results / "meanwhile")
     assert leftovers.cni_results(config) == sorted([*own, cut])
+
+
+def test_of_the_logs_only_those_of_this_cluster_are_taken_away(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = tmp_path / "containers"
+    logs.mkdir()
+    monkeypatch.setattr(leftovers, "CONTAINER_LOGS", logs)
+    (logs / "own.log").symlink_to(config.data_dir / "pods/0.log")
+    (logs / "other.log").symlink_to(tmp_path / "other/0.log")
+    (logs / "gone.log").symlink_to(tmp_path / "gone/0.log")
+
+    readlink = os.readlink
+
+    def vanished(path: Path) -> str:
+        if path.name == "gone.log":
+            path.unlink()  # by its cluster, after it was listed
+        return readlink(path)
+
+    monkeypatch.setattr("os.readlink", vanished)
+    assert leftovers.container_logs(config) == [logs / "own.log"]

@@ -66,6 +66,9 @@ def remove_old_builds(config: Config, host: Host) -> None:
 
 def stop(config: Config, host: Host) -> None:
     """No process, mount, interface or cgroup is left; the data stays."""
+    services.stop(config, host, services.OF_PODS)
+    # Before the API server, which else waits for those of them that watch it.
+    cgroups.end_pods(config, host)
     services.stop(config, host)
     cgroups.down(config, host)
     mounts.down(config, host)
@@ -77,8 +80,8 @@ def stop(config: Config, host: Host) -> None:
 
 def down(config: Config, host: Host) -> None:
     """Stopped, and the data gone too."""
-    services.remove(config, host)
     stop(config, host)
+    services.remove(config, host)
     if config.data_dir.exists() and host.change(f"no folder {config.data_dir}"):
         if mounts.below(mounts.parse(mounts.MOUNTINFO.read_text()), [config.data_dir]):
             raise NodeError(

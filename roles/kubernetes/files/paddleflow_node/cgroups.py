@@ -112,22 +112,26 @@ def end_all(folders: list[Path], sort: signal.Signals, patience: float) -> None:
         time.sleep(0.05)
 
 
+def end_pods(config: Config, host: Host) -> None:
+    """They are told first, and have a moment to end by themselves."""
+    folders = [path for tree in trees(config) for path in tree.glob("*kubepods*")]
+    if members(folders) and host.change(f"no pods of {config.instance}"):
+        end_all(folders, signal.SIGTERM, 5.0)
+        kill(config, folders)
+
+
+def kill(config: Config, folders: list[Path]) -> None:
+    end_all(folders, signal.SIGKILL, 20.0)
+    left = members(folders)
+    if left:
+        raise NodeError(
+            f"Processes {sorted(left)} of cluster {config.instance} do not end (in uninterruptible I/O?): see `ps`, then run again."
+        )
+
+
 def down(config: Config, host: Host) -> None:
-    for what, folders, patience in (
-        ("pods", [path for path in trees(config) if path.name == config.instance], 5.0),
-        ("processes", trees(config), 0.0),
-    ):
-        if not members(folders):
-            continue
-        if host.change(f"no {what} of {config.instance}"):
-            if patience:
-                end_all([path / "kubepods" for path in folders], signal.SIGTERM, patience)
-            end_all(folders, signal.SIGKILL, 20.0)
-            left = members(folders)
-            if left:
-                raise NodeError(
-                    f"Processes {sorted(left)} of cluster {config.instance} do not end (in uninterruptible I/O?): see `ps`, then run again."
-                )
+    if members(trees(config)) and host.change(f"no processes of {config.instance}"):
+        kill(config, trees(config))
     if config.supervisor == "systemd":
         return
     for tree in trees(config):

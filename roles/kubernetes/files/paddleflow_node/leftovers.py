@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .host import Config, Host
@@ -24,11 +24,16 @@ def container_logs(config: Config) -> list[Path]:
     """Links into this cluster's logs."""
     if not CONTAINER_LOGS.is_dir():
         return []
-    return [
-        path
-        for path in CONTAINER_LOGS.iterdir()
-        if path.is_symlink() and os.readlink(path).startswith(f"{config.data_dir}/")
-    ]
+    links = [path for path in CONTAINER_LOGS.iterdir() if path.is_symlink()]
+    return [path for path in links if still(os.readlink, path).startswith(f"{config.data_dir}/")]
+
+
+def still(read: Callable[[Path], str], path: Path) -> str:
+    """What a file says that may be a neighbour's, who may just have taken it away: nothing, then."""
+    try:
+        return read(path)
+    except FileNotFoundError:
+        return ""
 
 
 def shim_sockets(config: Config) -> list[Path]:
@@ -45,7 +50,9 @@ def cni_results(config: Config) -> list[Path]:
     network = re.compile(rf"{re.escape(config.instance)}-[0-9a-f]{{64}}-\w+")
     namespace = re.compile(rf'"sandbox":\s*"{re.escape(str(config.run_dir))}/')
     found = CNI_RESULTS.iterdir() if CNI_RESULTS.is_dir() else ()
-    return sorted(path for path in found if network.fullmatch(path.name) or namespace.search(path.read_text()))
+    return sorted(
+        path for path in found if network.fullmatch(path.name) or namespace.search(still(Path.read_text, path))
+    )
 
 
 def device_plugin_files() -> list[Path]:

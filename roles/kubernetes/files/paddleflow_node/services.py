@@ -20,6 +20,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Collection
 from pathlib import Path
 
 from . import cgroups, pki
@@ -28,6 +29,8 @@ from .network import namespace_path
 
 DIGEST = "PADDLEFLOW_DIGEST"
 NAME = "PADDLEFLOW_SERVICE"
+# What starts pods, and starts them anew.
+OF_PODS = ("containerd", "kubelet")
 STOP_SECONDS = "20"  # all of them are safe to kill; the API server may wait a minute for its watchers
 UNITS = Path("/etc/systemd/system")
 
@@ -287,15 +290,20 @@ def up(config: Config, host: Host) -> None:
             wait(config, service, service.ready)
 
 
-def stop(config: Config, host: Host) -> None:
+def stop(config: Config, host: Host, names: Collection[str] = ()) -> None:
+    """
+    :param names: only these; else all
+    """
     keeper = supervisor(config)
     for service in reversed(config.services):
+        if names and service.name not in names:
+            continue
         if keeper.supervised(service) and host.change(f"{service.name} stopped"):
             keeper.stop(service)
 
 
 def remove(config: Config, host: Host) -> None:
-    stop(config, host)
+    """Once they are stopped."""
     if not host.check:
         for service in config.services:
             supervisor(config).remove(service)
