@@ -43,9 +43,8 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Which pipelines of a team are there
+- name: Which pipelines are there
   paddleflow.core.pipeline_info:
-    namespace: science
   register: found
 
 - name: Show the version that each of them is at

@@ -43,19 +43,17 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Which runs of a team are there
+- name: Which runs are there
   paddleflow.core.pipeline_run_info:
-    namespace: science
   register: found
 
-- name: Show those of a pipeline that have not succeeded
+- name: Show those of a pipeline that have failed
   ansible.builtin.debug:
     msg: "{{ found.objects | selectattr('declared.pipeline.name', 'defined') | selectattr('declared.pipeline.name', 'eq', 'digits')
-      | rejectattr('status.phase', 'eq', 'succeeded') | map(attribute='name') }}"
+      | selectattr('status.phase', 'defined') | selectattr('status.phase', 'eq', 'failed') | map(attribute='name') }}"
 
 - name: How far is one run
   paddleflow.core.pipeline_run_info:
-    namespace: science
     name: digits-0123456789
   register: digits
 

@@ -43,9 +43,8 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Which schedules of a team are there
+- name: Which schedules are there
   paddleflow.core.pipeline_schedule_info:
-    namespace: science
   register: found
 
 - name: Show when each of them runs its pipeline next

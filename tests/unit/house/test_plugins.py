@@ -68,6 +68,13 @@ def test_an_info_shows_a_sample_in_the_words_that_it_documents(name: str) -> Non
     assert not found
 
 
+def test_every_noun_has_an_info() -> None:
+    """A cache policy is told with its file system."""
+    texts = yaml.safe_load((tree.ROOT / "docs/model/modules.yaml").read_text(encoding="utf-8"))
+    nouns = {name.removesuffix("_info") for name in texts}
+    assert {noun for noun in nouns if f"{noun}_info" not in MODULES} == {"filesystem_cache"}
+
+
 @pytest.mark.parametrize("noun", [name for name in MODULES if f"{name}_info" in MODULES])
 def test_what_an_info_shows_as_declared_can_be_declared(noun: str) -> None:
     options, _returned = literals(noun)
