@@ -22,7 +22,8 @@ def node(name: str = "n1", ready: str = "True", group: str = "", exclusive: bool
     }
 
 
-def said(*nodes: dict[str, Any], **facts: Any) -> list[dict[str, Any]]:
+def said(*nodes: dict[str, Any], **parts: Any) -> list[dict[str, Any]]:
+    facts: Any = parts
     return [inventory.told(inventory.node(one), facts) for one in nodes]
 
 
