@@ -63,7 +63,8 @@ def modules() -> dict[str, str]:
         path = f"plugins/modules/{name}.py"
         source = (ROOT / path).read_text(encoding="utf-8")
         if info:
-            document, answer = module_docs.info_documentation(name, noun, head), module_docs.info_returned(name, head)
+            document = module_docs.info_documentation(name, noun, head)
+            answer = module_docs.info_returned(name, noun, head)
         else:
             document, answer = module_docs.documentation(name, noun, texts(name), head), module_docs.returned(noun)
         source = module_docs.put(source, "DOCUMENTATION", dump(document))

@@ -174,12 +174,12 @@ def info_documentation(module: str, noun: Noun, head: Mapping[str, Any]) -> dict
     }
 
 
-def info_returned(module: str, head: Mapping[str, Any]) -> dict[str, Any]:
+def info_returned(module: str, table: Noun, head: Mapping[str, Any]) -> dict[str, Any]:
     noun = module.removesuffix("_info")
     contains = {
         "name": {"description": "Its name.", "type": "str"},
         "namespace": {"description": "Its namespace; empty for kinds that are in none.", "type": "str"},
-        "labels": {"description": "Its labels.", "type": "dict"},
+        **({} if table.get("foreign") else {"labels": {"description": "Its labels.", "type": "dict"}}),
         "declared": {
             "description": f"What is declared of it, by the options of P(paddleflow.core.{noun}#module).",
             "type": "dict",
@@ -193,6 +193,7 @@ def info_returned(module: str, head: Mapping[str, Any]) -> dict[str, Any]:
             "returned": "success",
             "type": "list",
             "elements": "dict",
+            "sample": [head["sample"]],
             "contains": contains,
         }
     }

@@ -138,10 +138,12 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         if cache and key in kept:
             found: plan.Facts = kept[key]
             return found
+        named = self._option("read")
         with connect.opened(to) as client:
-            facts, missing = reader.read(client, self._option("read"), ",".join(self._option("label_selectors") or ()))
-        for sentence in missing:
-            self.display.warning(sentence)
+            parts = plan.PARTS if named is None else named
+            facts, missing = reader.read(client, parts, ",".join(self._option("label_selectors") or ()))
+        for part in missing if named is not None else ():
+            self.display.warning(f"The inventory is without {part}: {missing[part]}")
         kept[key] = facts
         return facts
 

@@ -10,7 +10,7 @@ module: filesystem_info
 short_description: Tell what file systems there are, and what nodes hold of them
 version_added: 0.1.0
 description:
-  - Reads file systems with their cache policies. What each node holds of one stands in its RV(objects[].status).
+  - Reads file systems with their cache policies, and how much of each every node holds.
   - Nothing secret is read or returned.
   - What is not there is an empty list. A cluster that does not answer, or does not permit it, is an error.
 author:
@@ -52,6 +52,11 @@ EXAMPLES = r"""
 - name: Show their names
   ansible.builtin.debug:
     msg: "{{ found.objects | map(attribute='name') }}"
+
+- name: Show which nodes hold more than a gigabyte of one of them
+  ansible.builtin.debug:
+    msg: "{{ item.cached_bytes | dict2items | selectattr('value', 'gt', 2 ** 30) | map(attribute='key') }}"
+  loop: "{{ found.objects | selectattr('name', 'eq', 'datasets') }}"
 """
 
 RETURN = r"""
@@ -60,6 +65,23 @@ objects:
   returned: success
   type: list
   elements: dict
+  sample:
+    - name: datasets
+      namespace: science
+      labels:
+        paddleflow.org/owner: science
+      declared:
+        url: s3://datasets/
+        properties:
+          endpoint: https://s3.example.org
+        secret_ref:
+          name: keys
+      status:
+        type: s3
+        cachedBytes: 53687091200
+      cached_bytes:
+        gpu-1: 42949672960
+        gpu-2: 10737418240
   contains:
     name:
       description: Its name.
@@ -76,14 +98,19 @@ objects:
     status:
       description: What is known about it, as the object says it.
       type: dict
+    cached_bytes:
+      description:
+        - How many bytes of it each node holds, by the node's name. Nodes that hold nothing of it are left out.
+        - As the nodes report it; as RV(objects[].status) says it where the user may not see NodeCache objects.
+      type: dict
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import filesystem
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import info
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import filesystem_info, info
 
 
 def main() -> None:
-    info.run(filesystem)
+    info.run(filesystem, filesystem_info.more)
 
 
 if __name__ == "__main__":

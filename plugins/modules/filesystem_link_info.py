@@ -59,6 +59,16 @@ objects:
   returned: success
   type: list
   elements: dict
+  sample:
+    - name: images
+      namespace: science
+      labels:
+        app.kubernetes.io/managed-by: paddleflow
+      declared:
+        file_system: datasets
+        path: /images
+        url: hdfs://name.example.org:9000/images
+      status: {}
   contains:
     name:
       description: Its name.

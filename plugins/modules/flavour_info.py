@@ -51,6 +51,17 @@ objects:
   returned: success
   type: list
   elements: dict
+  sample:
+    - name: large
+      namespace: ''
+      labels:
+        app.kubernetes.io/managed-by: paddleflow
+      declared:
+        cpu: 8
+        memory: 32Gi
+        scalar_resources:
+          nvidia.com/gpu: 1
+      status: {}
   contains:
     name:
       description: Its name.

@@ -78,6 +78,28 @@ objects:
   returned: success
   type: list
   elements: dict
+  sample:
+    - name: train
+      namespace: science
+      labels:
+        app.kubernetes.io/managed-by: paddleflow
+      declared:
+        framework: standalone
+        image: registry.example.org/train:1
+        command: python train.py
+      status:
+        state:
+          phase: Failed
+      state: failed
+      message: 'train-standalone-0: exit code 7'
+      restarts: 0
+      tasks:
+        - name: train-standalone-0
+          namespace: science
+          status: failed
+          message: exit code 7
+          exitCode: 7
+          nodeName: gpu-1
   contains:
     name:
       description: Its name.

@@ -60,6 +60,33 @@ objects:
   returned: success
   type: list
   elements: dict
+  sample:
+    - name: vision
+      namespace: ''
+      labels:
+        app.kubernetes.io/managed-by: paddleflow
+      declared:
+        max:
+          cpu: '64'
+        min:
+          cpu: '16'
+        parent: research
+      status:
+        state: Open
+        allocated:
+          cpu: '32'
+      state: Open
+      used:
+        cpu: '32'
+      running: 2
+      pending:
+        - position: 1
+          name: train
+          namespace: science
+          since: '2026-01-31T12:00:00Z'
+          resources:
+            cpu: '8'
+          reason: no node has 8 cpu
   contains:
     name:
       description: Its name.

@@ -59,6 +59,17 @@ objects:
   returned: success
   type: list
   elements: dict
+  sample:
+    - name: warm
+      namespace: science
+      labels:
+        app.kubernetes.io/managed-by: paddleflow
+      declared:
+        type: warmup
+        sample_set_ref:
+          name: imagenet
+      status:
+        phase: Succeeded
   contains:
     name:
       description: Its name.

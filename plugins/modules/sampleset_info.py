@@ -59,6 +59,22 @@ objects:
   returned: success
   type: list
   elements: dict
+  sample:
+    - name: imagenet
+      namespace: science
+      labels:
+        app.kubernetes.io/managed-by: paddleflow
+      declared:
+        partitions: 2
+        source:
+          uri: s3://imagenet/train
+        secret_ref:
+          name: keys
+      status:
+        phase: Ready
+        cacheStatus:
+          totalSize: 140 GiB
+          cachedSize: 140 GiB
   contains:
     name:
       description: Its name.

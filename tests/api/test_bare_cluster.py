@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inventory and lookups on a cluster that has nodes and nothing of the platform."""
+"""Inventory, infos and lookups on a cluster that has nodes and nothing of the platform."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import yaml
 from paddleflow_core.kube.client import Client
 
-from tests.support import inventories, plays
+from tests.support import inventories, modules, plays
 from tests.support.control_plane import ControlPlane
 from tests.support.inventories import FATAL, config, listing
 
@@ -52,3 +52,21 @@ def test_a_cluster_that_has_none_is_not_one_without_that_one(
     done = plays.run(str(path), {}, K8S_AUTH_KUBECONFIG=str(api.kubeconfig))
     assert done.code != 0
     assert f"does not serve {kind}" in " ".join(done.output.split())
+
+
+def test_a_cluster_tells_what_it_does_not_serve(api: ControlPlane, client: Client) -> None:
+    inventories.put(client, inventories.node("alone", "10.0.0.1"))
+    answer = modules.run("cluster_info", {"kubeconfig": str(api.kubeconfig)})
+    assert (answer["served"]["volcano"], answer["served"]["paddleflow"]) == (False, False)
+    assert {"Queue.scheduling.volcano.sh/v1beta1", "PipelineRun.paddleflow.org/v1alpha1"} <= set(
+        answer["served"]["missing"]
+    )
+    assert answer["queues"] is None
+    assert answer["total"]["free"]["cpu"] == "15500m"
+    assert not answer.get("warnings")
+
+
+def test_a_noun_that_is_not_served_is_not_one_of_which_there_is_none(api: ControlPlane) -> None:
+    answer = modules.run("pipeline_run_info", {"kubeconfig": str(api.kubeconfig)})
+    assert answer["failed"]
+    assert "does not serve PipelineRun of paddleflow.org/v1alpha1" in answer["msg"]

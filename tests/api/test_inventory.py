@@ -253,7 +253,7 @@ def test_the_example_of_the_documentation_runs(reading: User, tmp_path: Path) ->
 
 def test_each_part_is_one_list(cluster: Client) -> None:
     facts, missing = reader.read(cluster)
-    assert missing == []
+    assert missing == {}
     assert {part: len(facts[part]) for part in ("nodes", "pods", "queues", "caches")} == {
         "nodes": 3, "pods": 1, "queues": 1, "caches": 1,
     }  # fmt: skip

@@ -53,7 +53,7 @@ def test_it_is_read_in_pages(cluster: Client, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(cluster.transport, "request", counted)
     facts, missing = reader.read(cluster)
-    assert missing == []
+    assert missing == {}
     assert len(facts["pods"]) == NODES
     assert len(asked) == 2 * NODES // PAGE + PODS // PAGE + 1  # nodes and caches, pods, queues
 

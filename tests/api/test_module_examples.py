@@ -59,7 +59,9 @@ def served(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Itera
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
         api.kubectl("create", "--filename=-", stdin=json.dumps(node))
     api.kubectl("create", "--filename=-", stdin=json.dumps(FAILED_RUN))
-    failed = json.dumps({"status": {"phase": "failed"}})
+    failed = json.dumps(
+        {"status": {"phase": "failed", "steps": {"digits.entry_points.train": "failed x2: exit code 7"}}}
+    )
     run = FAILED_RUN["metadata"]["name"]
     api.kubectl("patch", "pipelinerun", run, "--subresource=status", "--type=merge", f"--patch={failed}")
     # What is taken away in the foreground waits for it.

@@ -40,6 +40,11 @@ WRITE: Spec = {
 }
 # Of what has a state that can be waited for.
 WAIT: Spec = {"wait": {"type": "bool", "default": False}}
+READ: Spec = {
+    "label_selectors": {"type": "list", "elements": "str"},
+    "field_selectors": {"type": "list", "elements": "str"},
+    "timeout": {"type": "int", "default": 60},
+}
 # What every object has beside its noun's own fields; given once for a list, they are the defaults of its items.
 SHARED: Spec = {"labels": {"type": "dict"}, "annotations": {"type": "dict"}}
 
@@ -47,14 +52,7 @@ SHARED: Spec = {"labels": {"type": "dict"}, "annotations": {"type": "dict"}}
 def info(noun: Noun) -> Spec:
     """The whole specification of a noun's info module."""
     place: Spec = {"namespace": {"type": "str"}, "all_namespaces": {"type": "bool", "default": False}}
-    return {
-        "name": {"type": "str"},
-        **(place if noun["scope"] == "Namespaced" else {}),
-        "label_selectors": {"type": "list", "elements": "str"},
-        "field_selectors": {"type": "list", "elements": "str"},
-        "timeout": {"type": "int", "default": 60},
-        **AUTH,
-    }
+    return {"name": {"type": "str"}, **(place if noun["scope"] == "Namespaced" else {}), **READ, **AUTH}
 
 
 def of(noun: Noun) -> Spec:

@@ -1,7 +1,7 @@
 # This file is part of the paddleflow.core collection.
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
-"""The one way in which the info module of a noun works. What is not there is an empty list; a server that does not answer,
+"""The one way in which info modules work. What is not there is an empty list; a server that does not answer,
 or refuses, is an error."""
 
 from __future__ import annotations
@@ -35,18 +35,30 @@ class NounFile(Protocol):
 
 
 def run(noun: NounFile, more: More | None = None, beside: Mapping[str, Any] | None = None) -> NoReturn:
-    spec = {**arguments.info(noun.NOUN), **(beside or {})}
-    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
-    try:
-        client = connect.client(module)
-        deadline = time.monotonic() + module.params["timeout"]
+    """Of a noun that is an object of its own."""
+
+    def read(module: AnsibleModule, client: Client, deadline: float) -> dict[str, Any]:
         found = _objects(noun.NOUN, client, module.params, deadline)
         entries = [_entry(noun, one) for one in found]
         if more:
             more(module, client, deadline, found, entries)
+        return {"objects": entries}
+
+    answer({**arguments.info(noun.NOUN), **(beside or {})}, read)
+
+
+def answer(spec: Mapping[str, Any], read: Callable[[AnsibleModule, Client, float], Mapping[str, Any]]) -> NoReturn:
+    module = AnsibleModule(argument_spec=dict(spec), supports_check_mode=True)
+    try:
+        said = read(module, connect.client(module), time.monotonic() + module.params["timeout"])
     except KubeError as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=False, objects=entries)
+    module.exit_json(changed=False, **said)
+
+
+def selectors(params: Mapping[str, Any]) -> list[str]:
+    """Those of labels and of fields, as the API server reads them."""
+    return [",".join(params[f"{part}_selectors"] or ()) for part in ("label", "field")]
 
 
 def _objects(noun: Noun, client: Client, params: Mapping[str, Any], deadline: float) -> list[Object]:
@@ -54,13 +66,16 @@ def _objects(noun: Noun, client: Client, params: Mapping[str, Any], deadline: fl
     namespace = ""
     if noun["scope"] == "Namespaced" and not params["all_namespaces"]:
         namespace = params["namespace"] or client.namespace
-    selectors = {key: ",".join(params[f"{key}_selectors"] or ()) for key in ("label", "field")}
-    if params["name"] and not any(selectors.values()) and (namespace or noun["scope"] == "Cluster"):
-        one = client.find(kind, own.object_name(noun, params["name"]), namespace, deadline=deadline)
-        return [one] if one else []
-    listed = client.list(kind, namespace, labels=selectors["label"], fields=selectors["field"], deadline=deadline).items
+    labels, fields = selectors(params)
     wanted = own.object_name(noun, params["name"]) if params["name"] else ""
-    return [one for one in listed if not wanted or one["metadata"]["name"] == wanted]
+    if wanted and not labels and not fields and (namespace or noun["scope"] == "Cluster"):
+        one = client.find(kind, wanted, namespace, deadline=deadline)
+        return [one] if one else []
+    listed = client.list(kind, namespace, labels=labels, fields=fields, deadline=deadline).items
+    # Others have objects of some kinds too.
+    prefix = noun.get("prefix", "")
+    names = ((one, one["metadata"]["name"]) for one in listed)
+    return [one for one, name in names if (name == wanted if wanted else name.startswith(prefix))]
 
 
 def _entry(noun: NounFile, found: Object) -> dict[str, Any]:

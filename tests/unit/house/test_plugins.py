@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -36,3 +38,46 @@ def test_every_action_plugin_has_a_module_that_documents_it(name: str) -> None:
 def test_filters_hold_no_logic(path: Path) -> None:
     """They only name functions of the library, where plain unit tests reach them."""
     assert tree.code_lines((tree.ROOT / path).read_text(encoding="utf-8")) <= 60
+
+
+def literals(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The documentation of a module, and of what it returns."""
+    module = importlib.import_module(f"ansible_collections.paddleflow.core.plugins.modules.{name}")
+    return yaml.safe_load(module.DOCUMENTATION), yaml.safe_load(module.RETURN)
+
+
+def undocumented(sample: Any, field: dict[str, Any], place: str) -> list[str]:
+    if isinstance(sample, list):
+        return [wrong for one in sample for wrong in undocumented(one, field, place)]
+    known = field.get("contains")
+    if known is None or not isinstance(sample, dict):
+        return []
+    wrong = [f"{place}.{key}" for key in sample if key not in known]
+    inner = ((key, value) for key, value in sample.items() if key in known)
+    return wrong + [each for key, value in inner for each in undocumented(value, known[key], f"{place}.{key}")]
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.endswith("_info")])
+def test_an_info_shows_a_sample_in_the_words_that_it_documents(name: str) -> None:
+    _options, returned = literals(name)
+    found = [
+        wrong
+        for key, field in returned.items()
+        for wrong in ([] if "sample" in field else [f"{key} has none"]) + undocumented(field["sample"], field, key)
+    ]
+    assert not found
+
+
+def test_every_noun_has_an_info() -> None:
+    """A cache policy is told with its file system."""
+    texts = yaml.safe_load((tree.ROOT / "docs/model/modules.yaml").read_text(encoding="utf-8"))
+    nouns = {name.removesuffix("_info") for name in texts}
+    assert {noun for noun in nouns if f"{noun}_info" not in MODULES} == {"filesystem_cache"}
+
+
+@pytest.mark.parametrize("noun", [name for name in MODULES if f"{name}_info" in MODULES])
+def test_what_an_info_shows_as_declared_can_be_declared(noun: str) -> None:
+    options, _returned = literals(noun)
+    _options, returned = literals(f"{noun}_info")
+    (sample,) = returned["objects"]["sample"]
+    assert set(sample["declared"]) <= set(options["options"])

@@ -17,39 +17,46 @@ if t.TYPE_CHECKING:
 
     from ..plan.inventory import Facts
     from .client import Client
+    from .errors import StatusError
 
 
-def read(client: Client, parts: Collection[str] | None = None, labels: str = "") -> tuple[Facts, list[str]]:
-    """What there is, and a sentence for each part that was asked for by name but is not served, or not shown to us.
+def read(
+    client: Client,
+    parts: Collection[str] = inventory.PARTS,
+    labels: str = "",
+    fields: str = "",
+    *,
+    deadline: float | None = None,
+) -> tuple[Facts, dict[str, StatusError]]:
+    """What there is, and why for each part that is not served, or not shown to us.
 
-    :param parts: of inventory.PARTS; None takes what can be had
-    :param labels: selects nodes
+    :param parts: of inventory.PARTS
+    :param labels: selects nodes, as do ``fields``
     """
-    nodes = client.list(client.kind("v1", "Node"), labels=labels, keep=inventory.node)
+    nodes = client.list(client.kind("v1", "Node"), labels=labels, fields=fields, keep=inventory.node, deadline=deadline)
     facts: Facts = {"nodes": nodes.items}
-    missing = []
-    for part in inventory.PARTS if parts is None else parts:
+    missing: dict[str, StatusError] = {}
+    for part in parts:
         try:
-            _READERS[part](client, facts)
+            _READERS[part](client, facts, deadline)
         except (ForbiddenError, KindNotServedError) as error:
-            if parts is not None:
-                missing.append(f"The inventory is without {part}: {error}")
+            missing[part] = error
     return facts, missing
 
 
-def _pods(client: Client, facts: Facts) -> None:
-    found = client.list(client.kind("v1", "Pod"), fields=inventory.PLACED, keep=inventory.pod)
+def _pods(client: Client, facts: Facts, deadline: float | None) -> None:
+    found = client.list(client.kind("v1", "Pod"), fields=inventory.PLACED, keep=inventory.pod, deadline=deadline)
     facts["pods"] = inventory.usage(found.items)
 
 
-def _queues(client: Client, facts: Facts) -> None:
+def _queues(client: Client, facts: Facts, deadline: float | None) -> None:
     kind = client.kind(queue.NOUN["api"], queue.NOUN["kind"])
-    facts["queues"] = client.list(kind, keep=inventory.queue).items
+    facts["queues"] = client.list(kind, keep=inventory.queue, deadline=deadline).items
 
 
-def _caches(client: Client, facts: Facts) -> None:
+def _caches(client: Client, facts: Facts, deadline: float | None) -> None:
     kind = client.kind(nodecache.NOUN["api"], nodecache.NOUN["kind"])
-    facts["caches"] = dict(client.list(kind, keep=inventory.cached).items)
+    facts["caches"] = dict(client.list(kind, keep=nodecache.held, deadline=deadline).items)
 
 
 _READERS = {"pods": _pods, "queues": _queues, "caches": _caches}

@@ -103,6 +103,10 @@ def plural(kind: str) -> str:
     return f"{word}es" if word.endswith(("s", "x", "ch")) else f"{word}s"
 
 
+def kinds(api_version: str) -> list[str]:
+    return [entry.rstrip("*").partition("/")[0] for entry in _KNOWN.get(api_version, "").split()]
+
+
 def known(api_version: str, kind: str) -> Kind | None:
     for entry in _KNOWN.get(api_version, "").split():
         name, _slash, irregular = entry.rstrip("*").partition("/")

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .names import LABEL, SUBDOMAIN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .table import OwnNoun
 
 
@@ -68,3 +70,10 @@ NOUN: OwnNoun = {
         {"name": "Age", "type": "date", "path": ".metadata.creationTimestamp"},
     ],
 }
+
+
+def held(found: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
+    """The node, and the cached bytes of each file system by <namespace>/<name>."""
+    entries = (found.get("status") or {}).get("fileSystems") or ()
+    sizes = {one["fileSystem"]: one["cachedBytes"] for one in entries}
+    return found["spec"]["nodeName"], {name: sizes[name] for name in sorted(sizes)}

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
 """A cluster as an inventory: its nodes are the hosts; groups and variables follow from what was read.
 
-What was read is kept small and plain (`node`, `usage`, `cached`, `queue`), since a thousand nodes and their pods are held at once
+What was read is kept small and plain (`node`, `usage`, `queue`), since a thousand nodes and their pods are held at once
 and written into Ansible's cache. Nothing in it changes by itself, such as the time of a heartbeat: the same cluster is the same inventory.
 """
 
@@ -128,12 +128,6 @@ def usage(pods: Iterable[Pod]) -> dict[str, dict[str, Any]]:
     }
 
 
-def cached(found: Object) -> tuple[str, dict[str, int]]:
-    """A NodeCache: the node, and the cached bytes of each file system."""
-    held = (found.get("status") or {}).get("fileSystems") or ()
-    return found["spec"]["nodeName"], _sorted({one["fileSystem"]: one["cachedBytes"] for one in held})
-
-
 def queue(found: Object) -> dict[str, Any]:
     spec = found.get("spec") or {}
     affinity = (spec.get("affinity") or {}).get("nodeGroupAffinity") or {}
@@ -176,9 +170,16 @@ def _groups(one: Object, facts: Facts) -> list[str]:
 def _variables(one: Object, facts: Facts) -> dict[str, Any]:
     addresses = one["addresses"]
     address = next((addresses[kind][0] for kind in ("InternalIP", "ExternalIP", "Hostname") if kind in addresses), "")
+    found = told(one, facts)
+    where = {"ansible_host": address} if address else {}
+    return where | {f"paddleflow_{name}": found[name] for name in sorted(found)}
+
+
+def told(one: Object, facts: Facts) -> dict[str, Any]:
+    """What is said of a node, in the words that inventory and info modules have for it."""
     found = {
         "accelerators": _accelerators(one),
-        "addresses": addresses,
+        "addresses": one["addresses"],
         "allocatable": one["allocatable"],
         "capacity": one["capacity"],
         "conditions": one["conditions"],
@@ -194,8 +195,7 @@ def _variables(one: Object, facts: Facts) -> dict[str, Any]:
         found |= facts["pods"].get(one["name"], {"pods": 0, "requested": {}, "jobs": []})
     if "caches" in facts:
         found["cached_bytes"] = facts["caches"].get(one["name"], {})
-    where = {"ansible_host": address} if address else {}
-    return where | {f"paddleflow_{name}": found[name] for name in sorted(found)}
+    return found
 
 
 def _queue_groups(queues: Iterable[Object]) -> Iterator[tuple[str, Sequence[str]]]:

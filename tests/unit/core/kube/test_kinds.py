@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 from paddleflow_core.kube.errors import BadRequestError
-from paddleflow_core.kube.kinds import Kind, known
+from paddleflow_core.kube.kinds import Kind, kinds, known
+from paddleflow_core.kube.served import OURS, VOLCANO
 
 from tests.support.binaries import ROOT
 
@@ -47,6 +48,13 @@ def test_our_own_kinds_are_those_of_their_definitions(path: object) -> None:
             f"{spec['group']}/{version['name']}", name, spec["names"]["plural"], spec["scope"] == "Namespaced"
         )
         assert known(expected.api_version, name) == expected
+        # So who asks what a cluster serves of the platform asks for it.
+        assert expected.api_version in OURS
+
+
+def test_what_is_asked_for_is_known() -> None:
+    assert kinds("scheduling.volcano.sh/v1beta1") == ["PodGroup", "Queue"]
+    assert all(kinds(api_version) for api_version in (*OURS, *VOLCANO))
 
 
 @pytest.mark.parametrize(

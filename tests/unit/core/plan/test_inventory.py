@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from paddleflow_core.model import nodecache
 from paddleflow_core.model import queue as queue_model
 from paddleflow_core.plan import inventory
 
@@ -203,7 +204,7 @@ def test_what_pods_ask_for_and_run() -> None:
 
 
 def test_what_is_cached_where() -> None:
-    caches = dict(map(inventory.cached, [cache("n1", team_data=7, team_empty=0), {"spec": {"nodeName": "n2"}}]))
+    caches = dict(map(nodecache.held, [cache("n1", team_data=7, team_empty=0), {"spec": {"nodeName": "n2"}}]))
     first, second, third = made(node("n1"), node("n2"), node("n3"), caches=caches).hosts
     assert first.variables["paddleflow_cached_bytes"] == {"team/data": 7, "team/empty": 0}
     assert [group for group in first.groups if group.startswith("cached_")] == ["cached_team__data"]
@@ -281,7 +282,7 @@ def test_the_same_cluster_is_the_same_inventory_in_whatever_order_it_is_told() -
         for part in (nodes, queues, pods, caches):
             dice.shuffle(part)
         usage = inventory.usage(map(inventory.pod, pods))
-        found = made(*nodes, pods=usage, queues=queues, caches=dict(map(inventory.cached, caches)))
+        found = made(*nodes, pods=usage, queues=queues, caches=dict(map(nodecache.held, caches)))
         return json.dumps(found)
 
     assert len({told() for _time in range(5)}) == 1

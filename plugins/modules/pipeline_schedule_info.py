@@ -1,0 +1,103 @@
+#!/usr/bin/python
+# Copyright: the paddleflow.core authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: pipeline_schedule_info
+short_description: Tell what schedules of pipelines there are, and when they run next
+version_added: 0.1.0
+description:
+  - Reads schedules with the time of their next run and the runs that go on.
+  - What is not there is an empty list. A cluster that does not answer, or does not permit it, is an error.
+author:
+  - The paddleflow.core authors (@paddleflow)
+options:
+  name:
+    description: Only the pipeline schedule of that name.
+    type: str
+  namespace:
+    description: Only those in it; that of the connection when it is not given.
+    type: str
+  all_namespaces:
+    description: Whether those of all namespaces are meant.
+    type: bool
+    default: false
+  label_selectors:
+    description: Only those with these labels, such as V(team=vision).
+    type: list
+    elements: str
+  field_selectors:
+    description: Only those with these fields, such as V(metadata.name=vision).
+    type: list
+    elements: str
+  timeout:
+    description: Seconds that it may take.
+    type: int
+    default: 60
+extends_documentation_fragment:
+  - paddleflow.core.auth
+  - paddleflow.core.attributes.info
+"""
+
+EXAMPLES = r"""
+- name: Which schedules are there
+  paddleflow.core.pipeline_schedule_info:
+  register: found
+
+- name: Show when each of them runs its pipeline next
+  ansible.builtin.debug:
+    msg: "{{ dict(found.objects | map(attribute='name') | zip(found.objects | map(attribute='status.nextRunTime', default='never'))) }}"
+"""
+
+RETURN = r"""
+objects:
+  description: What was found.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - name: nightly
+      namespace: science
+      labels:
+        app.kubernetes.io/managed-by: paddleflow
+      declared:
+        pipeline:
+          name: digits
+        crontab: 0 3 * * *
+        concurrency: 0
+      status:
+        phase: running
+        nextRunTime: '2026-02-01T03:00:00Z'
+        active:
+          - digits-0123456789
+  contains:
+    name:
+      description: Its name.
+      type: str
+    namespace:
+      description: Its namespace; empty for kinds that are in none.
+      type: str
+    labels:
+      description: Its labels.
+      type: dict
+    declared:
+      description: What is declared of it, by the options of P(paddleflow.core.pipeline_schedule#module).
+      type: dict
+    status:
+      description: What is known about it, as the object says it.
+      type: dict
+"""
+
+from ansible_collections.paddleflow.core.plugins.module_utils._core.model import pipeline_schedule
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import info
+
+
+def main() -> None:
+    info.run(pipeline_schedule)
+
+
+if __name__ == "__main__":
+    main()
