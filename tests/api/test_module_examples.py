@@ -43,9 +43,7 @@ FAILED_RUN: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def served(
-    api: ControlPlane, session: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ControlPlane]:
+def served(api: ControlPlane, session: Session, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     define(api, built("volcano") / "crds", tree.ROOT / "crds")
     api.kubectl("create", "namespace", "science")
     for name in ("gpu-1", "gpu-2"):

@@ -34,8 +34,7 @@ class Loader(yaml.SafeLoader):
 
 
 class Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    pass
 
 
 Loader.add_constructor("!unsafe", lambda _loader, node: Unsafe(node.value))
@@ -99,7 +98,9 @@ def shown(block: Block, place: str, *, is_file: bool) -> list[dict[str, Any]]:
         return [play(tasks(block))]
     if is_file:
         return []
-    assert all("apiVersion" in one for one in (found, *more)), f"{place} is neither plays nor tasks nor objects: give it a path or a no-run"
+    assert all("apiVersion" in one for one in (found, *more)), (
+        f"{place} is neither plays nor tasks nor objects: give it a path or a no-run"
+    )
     return [play([{"paddleflow.core.apply": {"definition": Unsafe(block.text)}}])]
 
 

@@ -37,12 +37,14 @@ class ActionModule(ActionBase):
         basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
         basic._ANSIBLE_PROFILE = PROFILE
         environment: dict[str, Any] = {}
-        self._compute_environment_string(environment)
+        ActionBase._compute_environment_string(self, environment)
         os.environ.update({str(key): str(value) for key, value in environment.items()})  # the worker has one task
         name = self._task.action.removeprefix(OURS)
         module = importlib.import_module(f"ansible_collections.{OURS}plugins.modules.{name}")
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
             module.main()
-        answer: dict[str, Any] = self._parse_returned_data({"stdout": output.getvalue(), "stderr": "", "rc": 0}, PROFILE)
+        answer: dict[str, Any] = self._parse_returned_data(
+            {"stdout": output.getvalue(), "stderr": "", "rc": 0}, PROFILE
+        )
         return answer
