@@ -29,6 +29,12 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert dead == []
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(tree.ROOT)))
+def test_no_block_is_overlooked(path: Path) -> None:
+    fences = re.findall(r"^ *```", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(fences) == 2 * len(list(guides.blocks(str(path.relative_to(tree.ROOT)))))
+
+
 def test_every_noun_has_a_worked_example() -> None:
     runtime = yaml.safe_load((tree.ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))
     nouns = {name for name in runtime["action_groups"]["paddleflow"] if not name.endswith("_info")}
