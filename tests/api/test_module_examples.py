@@ -112,7 +112,8 @@ def test_a_page_does_what_it_shows(served: ControlPlane, tmp_path: Path, name: s
         tmp_path, yaml.dump(page.plays, Dumper=guides.Dumper, sort_keys=False),
         PATH=f"{served.folder / 'bin'}:{os.environ['PATH']}",
         ANSIBLE_INVENTORY_UNPARSED_WARNING="False", ANSIBLE_LOCALHOST_WARNING="False",
-        ANSIBLE_ACTION_PLUGINS=str(tree.ROOT / "tests/support/action"),
+        ANSIBLE_CALLBACK_PLUGINS=str(tree.ROOT / "tests/support/callback"),
+        ANSIBLE_CALLBACKS_ENABLED="in_process",
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[WARNING]" not in done.stderr, done.stderr
