@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples in each module's documentation, run as they stand by ansible-playbook, one after the other."""
+"""The examples in each module's documentation, and the pages that users read, run as they stand by ansible-playbook, one after the other."""
 
 from __future__ import annotations
 
 import ast
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,21 +13,27 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import checkout_play
+from tests.support import checkout_play, granted, guides
 from tests.support.binaries import built
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import garbage_collector
-from tests.support.kube_api import define
+from tests.support.kube_api import Session, define
 from tools import tree
 
+NAMESPACE = "examples"
 # Modules that talk to no cluster have tests of their own.
 WITHOUT_CLUSTER = {"command_progress", "files"}
 MODULES = sorted({path.stem for path in tree.files() if path.match("plugins/modules/*.py")} - WITHOUT_CLUSTER)
-# What only a controller answers: the tests of each module wait for it.
-ANSWERED = ("wait", "wait_timeout")
-# What the examples take for given: files beside the playbook, and a run that has failed.
+# What the examples take for given: files beside the playbook, people, a queue, and a run that has failed.
 FILES = {f"pipelines/{name}.yaml": name for name in ("digits", "experiment")}
 DOCUMENT = "name: {}\ndocker_env: python:3.11\nentry_points:\n  make:\n    command: echo\n"
+QUEUE: dict[str, Any] = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "team-a"}, "spec": {"weight": 1},
+}  # fmt: skip
+STUDENTS = [
+    {"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": ["get", "create", "patch"]},
+    {"apiGroups": ["scheduling.volcano.sh", "paddleflow.org"], "resources": ["*"], "verbs": ["get", "list"]},
+]
 FAILED_RUN: dict[str, Any] = {
     "apiVersion": "paddleflow.org/v1alpha1",
     "kind": "PipelineRun",
@@ -35,38 +42,35 @@ FAILED_RUN: dict[str, Any] = {
 }
 
 
-class Unsafe(str):
-    """Text that Ansible leaves as it is."""
-
-
-class Loader(yaml.SafeLoader):
-    pass
-
-
-class Dumper(yaml.SafeDumper):
-    pass
-
-
-Loader.add_constructor("!unsafe", lambda _loader, node: Unsafe(node.value))
-Dumper.add_representer(Unsafe, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text)))
-
-
 @pytest.fixture(scope="module")
-def served(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def served(api: ControlPlane, session: Session, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     define(api, built("volcano") / "crds", tree.ROOT / "crds")
     api.kubectl("create", "namespace", "science")
     for name in ("gpu-1", "gpu-2"):
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
         api.kubectl("create", "--filename=-", stdin=json.dumps(node))
-    api.kubectl("create", "--filename=-", stdin=json.dumps(FAILED_RUN))
+    for given in (FAILED_RUN, QUEUE):
+        api.kubectl("create", "--filename=-", stdin=json.dumps(given))
     failed = json.dumps(
         {"status": {"phase": "failed", "steps": {"digits.entry_points.train": "failed x2: exit code 7"}}}
     )
     run = FAILED_RUN["metadata"]["name"]
     api.kubectl("patch", "pipelinerun", run, "--subresource=status", "--type=merge", f"--patch={failed}")
+    enforce(granted.Granted(api, session))
     # What is taken away in the foreground waits for it.
     with garbage_collector(api, tmp_path_factory.mktemp("collector")):
         yield api
+
+
+def enforce(world: granted.Granted) -> None:
+    """Grants count, for all but the administrator."""
+    for namespace in ("room", "bound"):
+        world.namespace(namespace)
+    world.apply(*granted.role("makers", granted.RULES, granted.subject("Group", granted.MAKERS)))
+    world.apply(*granted.role("students", STUDENTS, granted.subject("Group", "students")))
+    world.grant("team", queue="team", namespaces=["bound"])
+    world.enforce("enforce")
+    world.settle()
 
 
 def examples(name: str) -> list[dict[str, Any]]:
@@ -76,11 +80,7 @@ def examples(name: str) -> list[dict[str, Any]]:
         for node in source.body
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["EXAMPLES"]
     ]
-    tasks: list[dict[str, Any]] = yaml.load(text, Loader)
-    for task in tasks:
-        for action, options in task.items():
-            if action.startswith("paddleflow.core."):
-                task[action] = {key: value for key, value in (options or {}).items() if key not in ANSWERED}
+    tasks: list[dict[str, Any]] = [guides.unanswered(task) for task in yaml.load(text, guides.Loader)]
     return tasks
 
 
@@ -97,6 +97,25 @@ def test_the_examples_of_a_module_run(served: ControlPlane, tmp_path: Path, name
     for path, document in FILES.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(DOCUMENT.format(document), encoding="utf-8")
-    done = checkout_play.run(tmp_path, yaml.dump([play], Dumper=Dumper), "--inventory=localhost,")
+    done = checkout_play.run(tmp_path, yaml.dump([play], Dumper=guides.Dumper), "--inventory=localhost,")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[WARNING]" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("name", guides.pages())
+def test_a_page_does_what_it_shows(served: ControlPlane, tmp_path: Path, name: str) -> None:
+    page = guides.page(name)
+    (tmp_path / ".kube").mkdir()
+    (tmp_path / ".kube/config").symlink_to(served.kubeconfig)
+    for path, text in page.files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    done = checkout_play.run(
+        tmp_path, yaml.dump(page.plays, Dumper=guides.Dumper, sort_keys=False),
+        PATH=f"{served.folder / 'bin'}:{os.environ['PATH']}",
+        ANSIBLE_INVENTORY_UNPARSED_WARNING="False", ANSIBLE_LOCALHOST_WARNING="False",
+        ANSIBLE_CALLBACK_PLUGINS=str(tree.ROOT / "tests/support/callback"),
+        ANSIBLE_CALLBACKS_ENABLED="in_process",
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[WARNING]" not in done.stderr, done.stderr
