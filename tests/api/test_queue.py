@@ -64,6 +64,17 @@ def test_a_dropped_field_is_dropped_and_another_managers_stays(served: ControlPl
     assert not queue(served, name="q-drop", max={"cpu": 1})["changed"]
 
 
+def test_what_a_queue_was_made_for_stays(served: ControlPlane) -> None:
+    queue(served, name="q-made", max={"cpu": 1})
+    for check in (True, False):
+        refused = queue(served, check=check, name="q-made", quota_type="volcanoCapabilityQuota", recreate=True)
+        assert refused["msg"] == (
+            "Queue q-made cannot become present: its quota_type is elasticQuota and cannot become volcanoCapabilityQuota;"
+            " remove the queue (state absent), then declare it anew."
+        )
+    assert "annotations" not in live(served, "q-made")["metadata"]
+
+
 def test_many_in_one_task_share_what_stands_beside_them(served: ControlPlane) -> None:
     objects: list[dict[str, Any]] = [
         {"name": "q-leaf", "parent": "q-tree", "labels": {"own": "1"}},

@@ -127,6 +127,23 @@ def needs(_namespace: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": spec["namespace"]}}]
 
 
+def judge(state: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> str | None:
+    """Why a queue that is there cannot become what is declared. Volcano's definition knows nothing of these fields, and a
+    queue is never taken away to be made anew: jobs may be in it."""
+    if state == "absent" or not own.MANAGED.items() <= found["metadata"].get("labels", {}).items():
+        return None
+    before = declared(found)
+    for field, rule in NOUN["spec"].items():
+        if rule.get("immutable"):
+            was, becomes = (one.get(field, rule["default"]) for one in (before, spec))
+            if was != becomes:
+                return (
+                    f"its {names.option(field)} is {was} and cannot become {becomes}; remove the queue (state absent), "
+                    "then declare it anew"
+                )
+    return None
+
+
 def declared(queue: Mapping[str, Any]) -> dict[str, Any]:
     """The declaration that a live Queue says, whoever wrote it: the inverse of build."""
     meta, fields = queue.get("metadata", {}), queue.get("spec", {})

@@ -140,6 +140,29 @@ def test_volcano_is_told_once(now: str | None, state: str, action: str | None) -
     assert (told and told["action"]) == action
 
 
+@pytest.mark.parametrize(
+    ("before", "spec", "reason"),
+    [
+        ({"max": {"cpu": 1}}, {"max": {"cpu": 2}}, None),
+        ({}, {"quotaType": "volcanoCapabilityQuota"}, "its quota_type is elasticQuota and cannot become volcanoCap"),
+        ({"quotaType": "volcanoCapabilityQuota"}, {}, "its quota_type is volcanoCapabilityQuota and cannot become el"),
+        (
+            {"isolation": "physical", "nodeGroup": "a"},
+            {},
+            "its isolation is physical and cannot become logical; remove",
+        ),
+    ],
+)
+def test_what_a_queue_was_made_for_stays(before: dict[str, Any], spec: dict[str, Any], reason: str | None) -> None:
+    (found,) = queue.build("vision", "", before)
+    said = queue.judge("open", found, spec)
+    assert (said or "").startswith(reason) if reason else said is None
+    assert queue.judge("absent", found, spec) is None
+    # One that somebody else made is taken over as what it is declared to be.
+    found["metadata"]["labels"] = {}
+    assert queue.judge("open", found, spec) is None
+
+
 def test_a_command_goes_with_its_queue() -> None:
     told = queue.command(live("Open"), "closed")
     assert told is not None
