@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import checkout_play
+from tests.support import checkout_play, vault
 from tests.support.binaries import built
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import garbage_collector
@@ -24,7 +24,7 @@ WITHOUT_CLUSTER = {"command_progress", "files"}
 MODULES = sorted({path.stem for path in tree.files() if path.match("plugins/modules/*.py")} - WITHOUT_CLUSTER)
 # What only a controller answers: the tests of each module wait for it.
 ANSWERED = ("wait", "wait_timeout")
-# What the examples take for given: files beside the playbook, and a run that has failed.
+# What the examples take for given: files beside the playbook, a run that has failed, and keys in Vault.
 FILES = {f"pipelines/{name}.yaml": name for name in ("digits", "experiment")}
 DOCUMENT = "name: {}\ndocker_env: python:3.11\nentry_points:\n  make:\n    command: echo\n"
 FAILED_RUN: dict[str, Any] = {
@@ -33,6 +33,7 @@ FAILED_RUN: dict[str, Any] = {
     "metadata": {"name": "digits-0123456789", "namespace": "default"},
     "spec": {"pipeline": {"name": "digits"}},
 }
+VAULT = ("secret", "science/corpus", {"access_key": "example-access-key", "secret_key": "example-secret-key"})
 
 
 class Unsafe(str):
@@ -67,6 +68,14 @@ def served(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield api
 
 
+@pytest.fixture(scope="module")
+def environment() -> Iterator[dict[str, str]]:
+    with vault.stand_in() as standing:
+        standing.engine(VAULT[0], 2)
+        standing.put(*VAULT)
+        yield {"VAULT_ADDR": standing.url, "VAULT_TOKEN": standing.token}
+
+
 def examples(name: str) -> list[dict[str, Any]]:
     source = ast.parse((tree.ROOT / f"plugins/modules/{name}.py").read_text(encoding="utf-8"))
     (text,) = [
@@ -83,7 +92,9 @@ def examples(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_of_a_module_run(served: ControlPlane, tmp_path: Path, name: str) -> None:
+def test_the_examples_of_a_module_run(
+    served: ControlPlane, environment: dict[str, str], tmp_path: Path, name: str
+) -> None:
     play = {
         "hosts": "localhost",
         "connection": "local",
@@ -95,6 +106,6 @@ def test_the_examples_of_a_module_run(served: ControlPlane, tmp_path: Path, name
     for path, document in FILES.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(DOCUMENT.format(document), encoding="utf-8")
-    done = checkout_play.run(tmp_path, yaml.dump([play], Dumper=Dumper), "--inventory=localhost,")
+    done = checkout_play.run(tmp_path, yaml.dump([play], Dumper=Dumper), "--inventory=localhost,", **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[WARNING]" not in done.stderr, done.stderr

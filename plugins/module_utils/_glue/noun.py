@@ -21,6 +21,7 @@ from . import arguments, connect, results
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from .._core.kube.client import Client
     from .._core.kube.conditions import Check
     from .._core.kube.declare import Outcome
     from .._core.model.check import Problem
@@ -66,24 +67,24 @@ def run(
     noun: NounFile,
     carry: Callable[[AnsibleModule, Run, Sequence[Planned]], list[Outcome]] | None = None,
     beside: Mapping[str, Any] | None = None,
+    complete: Callable[..., tuple[list[Declared], list[str]]] | None = None,
 ) -> NoReturn:
     """
-    :param carry: carries the plan out, where more than writing has to be done; else it is only written
-    :param beside: further options of the module, that carry reads
+    :param carry: carries the plan out, where more than writing has to be done; else it is only written. What else it does
+        comes last
+    :param beside: further options of the module, that carry and complete read
+    :param complete: adds to declarations what they only name, and says what is wrong with that
     """
-    spec = {**arguments.of(noun.NOUN), **(beside or {})}
-    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
-    declarations, problems = read(noun, module.params)
-    if problems:
-        module.fail_json(msg="\n".join(problems), problems=problems)
+    module, declarations = begin(noun, beside)
     for text in remarks(noun, declarations):
         module.warn(text)
+    if complete:
+        declarations, problems = complete(module, noun, declarations)
+        refuse(module, problems)
     try:
         client = connect.client(module, manager=noun.NOUN.get("manager", MANAGER))
-        how = Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
-        problems = looked(how, noun, declarations)
-        if problems:
-            module.fail_json(msg="\n".join(problems), problems=problems)
+        how = manner(module, client)
+        refuse(module, looked(how, noun, declarations))
         planned = plan(noun, declarations, client.namespace, module.params["recreate"])
         outcomes = carry(module, how, planned) if carry else declare(how, [one.wanted for one in planned])
         if module.params.get("wait") and not module.check_mode and not any(one.error for one in outcomes):
@@ -93,10 +94,30 @@ def run(
     leave(module, outcomes)
 
 
+def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[AnsibleModule, list[Declared]]:
+    """The module of a noun with what was declared, when nothing is wrong with that."""
+    spec = {**arguments.of(noun.NOUN), **(beside or {})}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    declarations, problems = read(noun, module.params)
+    refuse(module, problems)
+    return module, declarations
+
+
+def refuse(module: AnsibleModule, problems: Sequence[str]) -> None:
+    """Ends the task when there are problems."""
+    if problems:
+        module.fail_json(msg="\n".join(problems), problems=problems)
+
+
+def manner(module: AnsibleModule, client: Client) -> Run:
+    """How the options say that a declaration is carried out."""
+    return Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
+
+
 def ready(how: Run, noun: NounFile, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes again, once every object of the noun is as its readers need it, with what it then says of itself."""
     checks, names = {}, {}
-    for position, (one, outcome) in enumerate(zip(planned, outcomes, strict=True)):
+    for position, (one, outcome) in enumerate(zip(planned, outcomes, strict=False)):
         mark = noun.NOUN["ready"].get(one.state)
         if mark is not None and outcome.after is not None:
             checks[position] = _reached(noun, one.state, mark)
@@ -151,7 +172,7 @@ def remarks(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
     for one in declarations:
         if hasattr(noun, "remarks") and one.state == "present":
             for text in noun.remarks(one.name, one.spec):
-                yield ": ".join(part for part in (_named(noun, one), text) if part)
+                yield ": ".join(part for part in (named(noun, one), text) if part)
 
 
 def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
@@ -205,12 +226,12 @@ def _one(
 
 def said(noun: Readable, one: Declared, problems: Iterable[Problem]) -> list[str]:
     """Problems in the words of the options, with the declaration that they are of."""
-    return [": ".join(part for part in (_named(noun, one), problem.text(option)) if part) for problem in problems]
+    return [": ".join(part for part in (named(noun, one), problem.text(option)) if part) for problem in problems]
 
 
-def _named(noun: Readable, one: Declared) -> str:
-    named = f"{noun.__name__.rpartition('.')[2]} {one.name}" if one.name else ""
-    return ": ".join(part for part in (one.where, named) if part)
+def named(noun: Readable, one: Declared) -> str:
+    title = f"{noun.__name__.rpartition('.')[2]} {one.name}" if one.name else ""
+    return ": ".join(part for part in (one.where, title) if part)
 
 
 def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
@@ -262,7 +283,12 @@ def _taken_away(noun: NounFile, one: Declared, place: str) -> list[Planned]:
     identity, part = _identity(noun, one.name, place), "manager" in noun.NOUN
     wanted = Wanted(identity, "absent", part=part, where=one.where, judge=_judge(noun, one), purpose=one.state)
     others = noun.belongings(one.name, place) if hasattr(noun, "belongings") else []
-    return [Planned(wanted, one.state), *(Planned(Wanted(other, "absent", where=one.where), "") for other in others)]
+    return [Planned(wanted, one.state), *(Planned(gone(other, one.where), "") for other in others)]
+
+
+def gone(other: dict[str, Any], where: str) -> Wanted:
+    # A name is taken by whoever was first.
+    return Wanted(other, "absent", where=where, judge=lambda found: None if own.is_ours(found) else "")
 
 
 def _written(noun: NounFile, one: Declared, place: str, recreate: bool) -> list[Planned]:
