@@ -38,7 +38,12 @@ def documentation(module: str, noun: Noun, texts: Mapping[str, str], head: Mappi
         "author": [AUTHOR],
         "options": {**one, "objects": several, **head.get("options", {})},
         "extends_documentation_fragment": [
-            f"paddleflow.core.{name}" for name in [*FRAGMENTS, *(["wait"] if "ready" in noun else [])]
+            f"paddleflow.core.{name}"
+            for name in [
+                *FRAGMENTS,
+                *(["wait"] if "ready" in noun else []),
+                *(["vault"] if "vault" in noun["spec"] else []),
+            ]
         ],
     }
 

@@ -11,7 +11,7 @@ short_description: Declare file systems over object stores and other sources
 version_added: 0.1.0
 description:
   - Brings file systems into the declared state. A file system is a place in a store that pods mount as a directory.
-  - What is secret is put into a Secret beside the file system, and never shown; it may as well stand in a Secret of yours.
+  - What is secret is put into a Secret beside the file system, and never shown; it may as well stand in a Secret of yours, or in Vault.
   - The data itself is never touched, not even when the file system is taken away.
 author:
   - The paddleflow.core authors (@paddleflow)
@@ -231,6 +231,52 @@ options:
         description:
           - Name of the Secret.
         type: str
+  vault:
+    description:
+      - The secret in Vault, of a KV engine of version 1 or 2, that holds what is secret.
+      - It is read by the module, also in check mode, and put into the Secret beside the object.
+    type: dict
+    suboptions:
+      path:
+        description:
+          - Path of the secret below the engine, without the C(data) that version 2 has in its API.
+        type: str
+      engine_mount_point:
+        description:
+          - Where the engine is mounted.
+          - Its version is asked for.
+          - When nothing is given it is V(secret).
+        type: str
+      keys:
+        description:
+          - Which key of the secret holds which property.
+          - A property that is named here is not given in O(properties).
+        type: dict
+        suboptions:
+          access_key:
+            description:
+              - Key with the access key of the object store.
+            type: str
+          secret_key:
+            description:
+              - Key with the secret key of the object store.
+            type: str
+          session_token:
+            description:
+              - Key with the session token for type bos.
+            type: str
+          password:
+            description:
+              - Key with the password at the store, for types sftp and afs.
+            type: str
+          private_key:
+            description:
+              - Key with the private key in PEM form, for type sftp.
+            type: str
+          key_tab_data:
+            description:
+              - Key with the Kerberos key table in base64, for type hdfs.
+            type: str
   owner:
     description:
       - Who it belongs to.
@@ -638,6 +684,52 @@ options:
             description:
               - Name of the Secret.
             type: str
+      vault:
+        description:
+          - The secret in Vault, of a KV engine of version 1 or 2, that holds what is secret.
+          - It is read by the module, also in check mode, and put into the Secret beside the object.
+        type: dict
+        suboptions:
+          path:
+            description:
+              - Path of the secret below the engine, without the C(data) that version 2 has in its API.
+            type: str
+          engine_mount_point:
+            description:
+              - Where the engine is mounted.
+              - Its version is asked for.
+              - When nothing is given it is V(secret).
+            type: str
+          keys:
+            description:
+              - Which key of the secret holds which property.
+              - A property that is named here is not given in O(properties).
+            type: dict
+            suboptions:
+              access_key:
+                description:
+                  - Key with the access key of the object store.
+                type: str
+              secret_key:
+                description:
+                  - Key with the secret key of the object store.
+                type: str
+              session_token:
+                description:
+                  - Key with the session token for type bos.
+                type: str
+              password:
+                description:
+                  - Key with the password at the store, for types sftp and afs.
+                type: str
+              private_key:
+                description:
+                  - Key with the private key in PEM form, for type sftp.
+                type: str
+              key_tab_data:
+                description:
+                  - Key with the Kerberos key table in base64, for type hdfs.
+                type: str
       owner:
         description:
           - Who it belongs to.
@@ -827,6 +919,7 @@ extends_documentation_fragment:
   - paddleflow.core.write
   - paddleflow.core.attributes
   - paddleflow.core.wait
+  - paddleflow.core.vault
 """
 
 EXAMPLES = r"""
@@ -850,6 +943,19 @@ EXAMPLES = r"""
       endpoint: https://minio.example.org
     secret_ref:
       name: corpus-keys
+
+- name: The same bucket, with its keys in Vault, whose address and token stand in the environment
+  paddleflow.core.filesystem:
+    name: corpus-vault
+    namespace: science
+    url: s3://corpus/2026
+    properties:
+      endpoint: https://minio.example.org
+    vault:
+      path: science/corpus
+      keys:
+        access_key: access_key
+        secret_key: secret_key
 
 - name: A directory of an HDFS cluster
   paddleflow.core.filesystem:
@@ -904,11 +1010,11 @@ objects:
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import filesystem
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import noun
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import stores
 
 
 def main() -> None:
-    noun.run(filesystem)
+    stores.run(filesystem)
 
 
 if __name__ == "__main__":

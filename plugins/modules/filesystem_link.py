@@ -11,7 +11,7 @@ short_description: Declare links from a directory of a file system to another st
 version_added: 0.1.0
 description:
   - Brings links into the declared state. A link shows a place in another store as a directory of a file system.
-  - What is secret is put into a Secret beside the link, and never shown; it may as well stand in a Secret of yours.
+  - What is secret is put into a Secret beside the link, and never shown; it may as well stand in a Secret of yours, or in Vault.
 author:
   - The paddleflow.core authors (@paddleflow)
 options:
@@ -245,6 +245,52 @@ options:
         description:
           - Name of the Secret.
         type: str
+  vault:
+    description:
+      - The secret in Vault, of a KV engine of version 1 or 2, that holds what is secret.
+      - It is read by the module, also in check mode, and put into the Secret beside the object.
+    type: dict
+    suboptions:
+      path:
+        description:
+          - Path of the secret below the engine, without the C(data) that version 2 has in its API.
+        type: str
+      engine_mount_point:
+        description:
+          - Where the engine is mounted.
+          - Its version is asked for.
+          - When nothing is given it is V(secret).
+        type: str
+      keys:
+        description:
+          - Which key of the secret holds which property.
+          - A property that is named here is not given in O(properties).
+        type: dict
+        suboptions:
+          access_key:
+            description:
+              - Key with the access key of the object store.
+            type: str
+          secret_key:
+            description:
+              - Key with the secret key of the object store.
+            type: str
+          session_token:
+            description:
+              - Key with the session token for type bos.
+            type: str
+          password:
+            description:
+              - Key with the password at the store, for types sftp and afs.
+            type: str
+          private_key:
+            description:
+              - Key with the private key in PEM form, for type sftp.
+            type: str
+          key_tab_data:
+            description:
+              - Key with the Kerberos key table in base64, for type hdfs.
+            type: str
   objects:
     description:
       - Several filesystem_link objects at once; each entry has the options of this module.
@@ -483,11 +529,58 @@ options:
             description:
               - Name of the Secret.
             type: str
+      vault:
+        description:
+          - The secret in Vault, of a KV engine of version 1 or 2, that holds what is secret.
+          - It is read by the module, also in check mode, and put into the Secret beside the object.
+        type: dict
+        suboptions:
+          path:
+            description:
+              - Path of the secret below the engine, without the C(data) that version 2 has in its API.
+            type: str
+          engine_mount_point:
+            description:
+              - Where the engine is mounted.
+              - Its version is asked for.
+              - When nothing is given it is V(secret).
+            type: str
+          keys:
+            description:
+              - Which key of the secret holds which property.
+              - A property that is named here is not given in O(properties).
+            type: dict
+            suboptions:
+              access_key:
+                description:
+                  - Key with the access key of the object store.
+                type: str
+              secret_key:
+                description:
+                  - Key with the secret key of the object store.
+                type: str
+              session_token:
+                description:
+                  - Key with the session token for type bos.
+                type: str
+              password:
+                description:
+                  - Key with the password at the store, for types sftp and afs.
+                type: str
+              private_key:
+                description:
+                  - Key with the private key in PEM form, for type sftp.
+                type: str
+              key_tab_data:
+                description:
+                  - Key with the Kerberos key table in base64, for type hdfs.
+                type: str
 extends_documentation_fragment:
   - paddleflow.core.auth
   - paddleflow.core.write
   - paddleflow.core.attributes
   - paddleflow.core.wait
+  - paddleflow.core.vault
 """
 
 EXAMPLES = r"""
@@ -547,11 +640,11 @@ objects:
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import filesystem_link
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import noun
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import stores
 
 
 def main() -> None:
-    noun.run(filesystem_link)
+    stores.run(filesystem_link)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import checkout_play, granted, guides
+from tests.support import checkout_play, granted, guides, vault
 from tests.support.binaries import built
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import garbage_collector
@@ -24,7 +24,7 @@ NAMESPACE = "examples"
 # Modules that talk to no cluster have tests of their own.
 WITHOUT_CLUSTER = {"command_progress", "files"}
 MODULES = sorted({path.stem for path in tree.files() if path.match("plugins/modules/*.py")} - WITHOUT_CLUSTER)
-# What the examples take for given: files beside the playbook, people, a queue, and a run that has failed.
+# What the examples take for given: files beside the playbook, people, a queue, a run that has failed, and keys in Vault.
 FILES = {f"pipelines/{name}.yaml": name for name in ("digits", "experiment")}
 DOCUMENT = "name: {}\ndocker_env: python:3.11\nentry_points:\n  make:\n    command: echo\n"
 QUEUE: dict[str, Any] = {
@@ -40,6 +40,7 @@ FAILED_RUN: dict[str, Any] = {
     "metadata": {"name": "digits-0123456789", "namespace": "default"},
     "spec": {"pipeline": {"name": "digits"}},
 }
+VAULT = ("secret", "science/corpus", {"access_key": "example-access-key", "secret_key": "example-secret-key"})
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,14 @@ def enforce(world: granted.Granted) -> None:
     world.settle()
 
 
+@pytest.fixture(scope="module")
+def environment() -> Iterator[dict[str, str]]:
+    with vault.stand_in() as standing:
+        standing.engine(VAULT[0], 2)
+        standing.put(*VAULT)
+        yield {"VAULT_ADDR": standing.url, "VAULT_TOKEN": standing.token}
+
+
 def examples(name: str) -> list[dict[str, Any]]:
     source = ast.parse((tree.ROOT / f"plugins/modules/{name}.py").read_text(encoding="utf-8"))
     (text,) = [
@@ -85,7 +94,9 @@ def examples(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_of_a_module_run(served: ControlPlane, tmp_path: Path, name: str) -> None:
+def test_the_examples_of_a_module_run(
+    served: ControlPlane, environment: dict[str, str], tmp_path: Path, name: str
+) -> None:
     play = {
         "hosts": "localhost",
         "connection": "local",
@@ -97,13 +108,15 @@ def test_the_examples_of_a_module_run(served: ControlPlane, tmp_path: Path, name
     for path, document in FILES.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(DOCUMENT.format(document), encoding="utf-8")
-    done = checkout_play.run(tmp_path, yaml.dump([play], Dumper=guides.Dumper), "--inventory=localhost,")
+    done = checkout_play.run(tmp_path, yaml.dump([play], Dumper=guides.Dumper), "--inventory=localhost,", **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[WARNING]" not in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("name", guides.pages())
-def test_a_page_does_what_it_shows(served: ControlPlane, tmp_path: Path, name: str) -> None:
+def test_a_page_does_what_it_shows(
+    served: ControlPlane, environment: dict[str, str], tmp_path: Path, name: str
+) -> None:
     page = guides.page(name)
     (tmp_path / ".kube").mkdir()
     (tmp_path / ".kube/config").symlink_to(served.kubeconfig)
@@ -115,7 +128,7 @@ def test_a_page_does_what_it_shows(served: ControlPlane, tmp_path: Path, name: s
         PATH=f"{served.folder / 'bin'}:{os.environ['PATH']}",
         ANSIBLE_INVENTORY_UNPARSED_WARNING="False", ANSIBLE_LOCALHOST_WARNING="False",
         ANSIBLE_CALLBACK_PLUGINS=str(tree.ROOT / "tests/support/callback"),
-        ANSIBLE_CALLBACKS_ENABLED="in_process",
+        ANSIBLE_CALLBACKS_ENABLED="in_process", **environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[WARNING]" not in done.stderr, done.stderr

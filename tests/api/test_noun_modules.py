@@ -5,13 +5,14 @@ What all share is tested with the module queue."""
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import modules
 from tests.support.control_plane import ControlPlane
-from tests.support.kube_api import define
+from tests.support.kube_api import define, kubeconfig
 from tools import tree
 
 NAMESPACE = "nouns"
@@ -98,6 +99,63 @@ def test_a_secret_of_somebody_else_stays(served: ControlPlane) -> None:
     assert done(served, "filesystem", **options) == ["FileSystem created"]
     assert done(served, "filesystem", name="shared", state="absent") == ["FileSystem deleted", "Secret unchanged"]
     assert there(served, "secret", OTHERS["name"])
+
+
+def test_keys_that_are_not_declared_any_more_go_with_their_secret(served: ControlPlane) -> None:
+    options: dict[str, Any] = {"name": "moved", "url": "bos://moved/"}
+    kept = "paddleflow-filesystem-moved"
+    done(served, "filesystem", **options, properties={**S3, **KEYS, "session_token": "planted-session"})
+    # Fewer keys: the others go out of the Secret.
+    assert done(served, "filesystem", **options, properties={**S3, **KEYS}) == ["Secret changed", "FileSystem changed"]
+    assert list(live(served, "secret", kept)["data"]) == ["secretKey"]
+    # What the object says, declared again, takes nothing away.
+    again: dict[str, Any] = {**options, "properties": {**S3, "access_key": "AKEXAMPLE"}, "secret_ref": {"name": kept}}
+    assert done(served, "filesystem", **again)[0] == "FileSystem changed"
+    assert there(served, "secret", kept)
+
+    referred: dict[str, Any] = {**options, "properties": S3, "secret_ref": OTHERS}
+    would = run(served, "filesystem", check=True, **referred)
+    assert [(one["kind"], one["action"]) for one in would["objects"]] == [
+        ("FileSystem", "changed"),
+        ("Secret", "deleted"),
+    ]
+    assert would["diff"][1]["before_header"] == f"Secret {NAMESPACE}/{kept}"
+    assert "secretKey: hidden" in would["diff"][1]["before"]
+    assert would["diff"][1]["after"] == ""
+    assert there(served, "secret", kept)
+    assert done(served, "filesystem", **referred) == ["FileSystem changed", "Secret deleted"]
+    assert not there(served, "secret", kept)
+    assert done(served, "filesystem", **referred) == ["FileSystem unchanged"]
+
+
+def test_a_secret_that_somebody_else_gave_our_name_stays(served: ControlPlane) -> None:
+    name = "paddleflow-filesystem-theirs"
+    served.kubectl("create", "secret", "generic", name, "--from-literal=a=b", f"--namespace={NAMESPACE}")
+    options: dict[str, Any] = {"name": "theirs", "url": "s3://theirs/", "properties": S3, "secret_ref": OTHERS}
+    assert done(served, "filesystem", **options) == ["FileSystem created"]
+    assert done(served, "filesystem", name="theirs", state="absent") == ["FileSystem deleted", "Secret unchanged"]
+    assert there(served, "secret", name)
+
+
+def test_who_may_not_read_secrets_can_declare_by_reference(served: ControlPlane, tmp_path: Path) -> None:
+    served.kubectl("create", "role", "keyless", "--verb=get,list,patch,create", "--resource=filesystems.paddleflow.org",
+                   f"--namespace={NAMESPACE}")  # fmt: skip
+    served.kubectl("create", "rolebinding", "keyless", "--role=keyless", "--user=keyless", f"--namespace={NAMESPACE}")
+    config = tmp_path / "config"
+    config.write_text(json.dumps(kubeconfig(served, "keyless")))
+    options: dict[str, Any] = {"name": "keyless", "url": "s3://keyless/", "properties": S3}
+
+    def as_keyless(name: str) -> dict[str, Any]:
+        given = {**options, "name": name, "secret_ref": OTHERS, "namespace": NAMESPACE}
+        return modules.run("filesystem", {**given, "kubeconfig": str(config)})
+
+    assert [one["action"] for one in as_keyless("keyless")["objects"]] == ["created"]
+    assert [one["action"] for one in as_keyless("keyless")["objects"]] == ["unchanged"]
+    # Where the object says that a Secret was made, not being able to take it away is told.
+    done(served, "filesystem", **{**options, "name": "keyed", "properties": {**S3, **KEYS}})
+    refused = as_keyless("keyed")
+    assert [one["action"] for one in refused["objects"]] == ["changed", "failed"]
+    assert "secrets" in refused["msg"]
 
 
 def test_a_mode_has_to_be_written_as_text(served: ControlPlane) -> None:

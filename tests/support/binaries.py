@@ -13,7 +13,11 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[2]
-SOURCES = {"kube": "kubernetes/files/kube", "volcano": "volcano/files/volcano"}
+SOURCES = {
+    "kube": "roles/kubernetes/files/kube",
+    "volcano": "roles/volcano/files/volcano",
+    "vault": "tests/support/vault_server",
+}
 
 
 def cache() -> Path:
@@ -30,7 +34,7 @@ def artifacts() -> dict[str, object]:
 def built(name: str) -> Path:
     """The folder of a finished build; compiles it (minutes) when the cache has none."""
     command = [sys.executable, str(ROOT / "roles/artifacts/files/gobuild.py"), "build", "--name", name]
-    command += ["--source", str(ROOT / "roles" / SOURCES[name]), "--cache", str(cache())]
+    command += ["--source", str(ROOT / SOURCES[name]), "--cache", str(cache())]
     command += ["--go-requirement", str(artifacts()["artifacts_go_requirement"])]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return Path(json.loads(done.stdout)["dir"])

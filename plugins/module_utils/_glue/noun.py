@@ -67,14 +67,20 @@ def run(
     noun: NounFile,
     carry: Callable[[AnsibleModule, Run, Sequence[Planned]], list[Outcome]] | None = None,
     beside: Mapping[str, Any] | None = None,
+    complete: Callable[..., tuple[list[Declared], list[str]]] | None = None,
 ) -> NoReturn:
     """
-    :param carry: carries the plan out, where more than writing has to be done; else it is only written
-    :param beside: further options of the module, that carry reads
+    :param carry: carries the plan out, where more than writing has to be done; else it is only written. What else it does
+        comes last
+    :param beside: further options of the module, that carry and complete read
+    :param complete: adds to declarations what they only name, and says what is wrong with that
     """
     module, declarations = begin(noun, beside)
     for text in remarks(noun, declarations):
         module.warn(text)
+    if complete:
+        declarations, problems = complete(module, noun, declarations)
+        refuse(module, problems)
     try:
         client = connect.client(module, manager=noun.NOUN.get("manager", MANAGER))
         how = manner(module, client)
@@ -111,7 +117,7 @@ def manner(module: AnsibleModule, client: Client) -> Run:
 def ready(how: Run, noun: NounFile, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes again, once every object of the noun is as its readers need it, with what it then says of itself."""
     checks, names = {}, {}
-    for position, (one, outcome) in enumerate(zip(planned, outcomes, strict=True)):
+    for position, (one, outcome) in enumerate(zip(planned, outcomes, strict=False)):
         mark = noun.NOUN["ready"].get(one.state)
         if mark is not None and outcome.after is not None:
             checks[position] = _reached(noun, one.state, mark)
@@ -166,7 +172,7 @@ def remarks(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
     for one in declarations:
         if hasattr(noun, "remarks") and one.state == "present":
             for text in noun.remarks(one.name, one.spec):
-                yield ": ".join(part for part in (_named(noun, one), text) if part)
+                yield ": ".join(part for part in (named(noun, one), text) if part)
 
 
 def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
@@ -220,12 +226,12 @@ def _one(
 
 def said(noun: Readable, one: Declared, problems: Iterable[Problem]) -> list[str]:
     """Problems in the words of the options, with the declaration that they are of."""
-    return [": ".join(part for part in (_named(noun, one), problem.text(option)) if part) for problem in problems]
+    return [": ".join(part for part in (named(noun, one), problem.text(option)) if part) for problem in problems]
 
 
-def _named(noun: Readable, one: Declared) -> str:
-    named = f"{noun.__name__.rpartition('.')[2]} {one.name}" if one.name else ""
-    return ": ".join(part for part in (one.where, named) if part)
+def named(noun: Readable, one: Declared) -> str:
+    title = f"{noun.__name__.rpartition('.')[2]} {one.name}" if one.name else ""
+    return ": ".join(part for part in (one.where, title) if part)
 
 
 def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
@@ -277,7 +283,12 @@ def _taken_away(noun: NounFile, one: Declared, place: str) -> list[Planned]:
     identity, part = _identity(noun, one.name, place), "manager" in noun.NOUN
     wanted = Wanted(identity, "absent", part=part, where=one.where, judge=_judge(noun, one), purpose=one.state)
     others = noun.belongings(one.name, place) if hasattr(noun, "belongings") else []
-    return [Planned(wanted, one.state), *(Planned(Wanted(other, "absent", where=one.where), "") for other in others)]
+    return [Planned(wanted, one.state), *(Planned(gone(other, one.where), "") for other in others)]
+
+
+def gone(other: dict[str, Any], where: str) -> Wanted:
+    # A name is taken by whoever was first.
+    return Wanted(other, "absent", where=where, judge=lambda found: None if own.is_ours(found) else "")
 
 
 def _written(noun: NounFile, one: Declared, place: str, recreate: bool) -> list[Planned]:

@@ -37,6 +37,11 @@ def object_name(noun: Noun, name: str) -> str:
     return noun.get("prefix", "") + slug(name)
 
 
+def is_ours(found: Mapping[str, Any]) -> bool:
+    labels: Mapping[str, str] = found.get("metadata", {}).get("labels") or {}
+    return MANAGED.items() <= labels.items()
+
+
 def name_of(found: Mapping[str, Any]) -> str:
     """The name that people gave it."""
     metadata = found.get("metadata", {})

@@ -8,11 +8,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from . import check
 from .check import HIDDEN, Path, Problem, show
-from .stores import KERBEROS, SECRETS, STORES
+from .stores import HELD, KERBEROS, PROPERTIES, SECRETS, STORES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+
+    from .table import Field
 
 
 def type_of(url: str) -> str:
@@ -55,20 +58,53 @@ def _address(url: str, types: Collection[str]) -> Iterator[Problem]:
 
 def _properties(kind: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     given, store = spec.get("properties", {}), STORES[kind]
+    pointed = spec.get("vault", {}).get("keys", {})
+    named = {**pointed, **given}
     elsewhere = "secretRef" in spec
-    needs = [*store["needs"], *([] if elsewhere else store["credentials"]), *_more_needs(kind, given, elsewhere)]
+    needs = [*store["needs"], *([] if elsewhere else store["credentials"]), *_more_needs(kind, named, elsewhere)]
     known = {*store["needs"], *store["credentials"], *store["may"]}
-    for name in given:
-        if name not in known:
-            one_of = f"one of {', '.join(sorted(known))}" if known else "left out"
-            yield Problem(("properties", name), f"no property of type {kind}", one_of)
+    for place, names in ((("properties",), given), (("vault", "keys"), pointed)):
+        for name in names:
+            if name not in known:
+                one_of = f"one of {', '.join(sorted(known))}" if known else "left out"
+                yield Problem((*place, name), f"no property of type {kind}", one_of)
     for name in needs:
-        if name not in given:
+        if name not in named:
             yield Problem(("properties", name), "missing", f"given for type {kind}")
-    doubled = [name for name in SECRETS if name in given]
-    if elsewhere and doubled:
-        yield Problem(("secretRef",), "given", f"left out beside properties.{doubled[0]}", "One Secret holds them all.")
+    yield from _doubled(spec, given, pointed)
     yield from _kerberos(given)
+
+
+def _doubled(spec: Mapping[str, Any], given: Mapping[str, Any], pointed: Mapping[str, Any]) -> Iterator[Problem]:
+    """Whatever is secret comes from one place."""
+    secrets = [name for name in SECRETS if name in given]
+    if "secretRef" in spec and secrets:
+        yield Problem(("secretRef",), "given", f"left out beside properties.{secrets[0]}", "One Secret holds them all.")
+    if "secretRef" in spec and "vault" in spec:
+        yield Problem(("secretRef",), "given", "left out beside vault", "One Secret holds them all.")
+    for name in pointed:
+        if name in given:
+            yield Problem(("vault", "keys", name), "given", f"left out beside properties.{name}")
+
+
+def fill(spec: Mapping[str, Any], secret: Mapping[str, object]) -> tuple[dict[str, Any], list[Problem]]:
+    """A declaration with what a secret in Vault says for it, kept aside as `vault` itself is, and what is wrong with that."""
+    keys = spec["vault"]["keys"]
+    problems = [
+        Problem(
+            ("vault", "keys", name),
+            f"'{key}', which the secret does not have",
+            f"one of {', '.join(sorted(secret)) or 'no keys at all'}",
+        )
+        for name, key in keys.items()
+        if secret.get(key) is None
+    ]
+    fields: dict[str, Field] = {name: {**PROPERTIES[name], "secret": True} for name in HELD}
+    values, wrong = check.read(fields, {name: secret.get(key) for name, key in keys.items()})
+    if not wrong:
+        wrong = list(_kerberos({**spec.get("properties", {}), **values}))
+    problems += [problem._replace(path=("vault", "keys", problem.path[-1])) for problem in wrong]
+    return {**spec, "vault": {**spec["vault"], "values": values}}, problems
 
 
 def _more_needs(kind: str, given: Mapping[str, Any], elsewhere: bool) -> list[str]:

@@ -26,21 +26,32 @@ ROUNDS = 100_000
 
 def secret_of(noun: Noun, name: str, namespace: str) -> dict[str, Any]:
     """The Secret that belongs to an object: its identity."""
-    metadata = {"name": f"paddleflow-{noun['kind'].lower()}-{slug(name)}", "namespace": namespace}
+    metadata = {"name": _name(noun["kind"], slug(name)), "namespace": namespace}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+def unneeded(found: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The Secret that an earlier declaration of a built object may have made, when it does not refer to that."""
+    metadata = {"name": _name(found["kind"], found["metadata"]["name"]), "namespace": found["metadata"]["namespace"]}
+    used = found["spec"].get("secretRef", {}).get("name") == metadata["name"]
+    return None if used else {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+def _name(kind: str, name: str) -> str:
+    return f"paddleflow-{kind.lower()}-{name}"
 
 
 def with_secret(found: dict[str, Any], spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The object without what is secret in its properties, and before it the Secret that holds that."""
     given = spec.get("properties", {})
-    secret = {name: given[name] for name in SECRETS if name in given}
+    secret = {name: given[name] for name in SECRETS if name in given} | spec.get("vault", {}).get("values", {})
     shown = {name: _mode(given[name]) if name in MODES else given[name] for name in given if name not in secret}
     if "properties" in found["spec"]:
         found["spec"]["properties"] = shown
     if not secret:
         return [found]
     kind, metadata = found["kind"], found["metadata"]
-    reference = {"name": f"paddleflow-{kind.lower()}-{metadata['name']}"}
+    reference = {"name": _name(kind, metadata["name"])}
     found["spec"]["secretRef"] = reference
     metadata.setdefault("annotations", {})[DIGEST] = digest(
         f"{kind}/{metadata['namespace']}/{metadata['name']}", secret

@@ -158,6 +158,9 @@ PROPERTIES: dict[str, Field] = {
     "relaxedOpen": _BOOL,
 }
 SECRETS = [name for name, field in PROPERTIES.items() if field.get("secret")]
+# What a Secret can hold, and Vault: the first is shown where it is declared as it is, and nowhere else.
+HELD = ["accessKey", *SECRETS]
+ENGINE = "secret"
 MODES = ("dirMode", "fileMode", "umask")
 
 # What file systems and links have in common.
@@ -178,5 +181,15 @@ SPEC: dict[str, Field] = {
         "type": "object",
         "doc": "secretRef",
         "fields": {"name": {**_LABEL, "required": True}},
+    },
+    "vault": {
+        "type": "object",
+        "aside": True,
+        "doc": "vault",
+        "fields": {
+            "path": {**_TEXT, "required": True, "pattern": "^[^/]+(/[^/]+)*$"},
+            "engineMountPoint": {**_TEXT, "default": ENGINE},
+            "keys": {"type": "object", "required": True, "fields": dict.fromkeys(HELD, _TEXT)},
+        },
     },
 }

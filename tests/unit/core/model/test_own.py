@@ -31,3 +31,9 @@ def test_what_is_only_of_the_declaration_is_no_part_of_the_object() -> None:
 @given(st.text(min_size=1))
 def test_the_name_that_people_gave_is_never_lost(name: str) -> None:
     assert own.name_of(own.build(NAMESPACED, name, "team", {})) == name
+
+
+def test_what_we_made_is_told_from_what_others_did() -> None:
+    assert own.is_ours(own.build(NAMESPACED, "one", "team", {}))
+    for metadata in ({}, {"labels": None}, {"labels": {"app.kubernetes.io/managed-by": "somebody"}}):
+        assert not own.is_ours({"metadata": metadata})

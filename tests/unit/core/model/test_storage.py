@@ -17,6 +17,7 @@ from tests.support import stores
 
 S3 = {"endpoint": "https://store.example", "accessKey": "key", "secretKey": "planted"}
 SFTP = {"user": "u", "password": "planted", "hostKey": "ssh-rsa AAAA"}
+VAULT: dict[str, Any] = {"path": "team/corpus", "keys": {"accessKey": "id", "secretKey": "key"}}
 KERBEROS = {
     "kerberos.keytab.data": "aGVsbG8=",
     "kerberos.principal": "hdfs/host",
@@ -119,6 +120,16 @@ def test_keys_in_an_address_are_refused_and_not_repeated() -> None:
         ("mock://x", {"pvc": "claim"}, {}, "properties.namespace is missing, but must be given for type mock."),
         ("s3://b", S3, {"secretRef": {"name": "s"}},
          "secretRef is given, but must be left out beside properties.secretKey. One Secret holds them all."),
+        ("s3://b", {"endpoint": "e"}, {"vault": {**VAULT, "keys": {"secretKey": "key"}}},
+         "properties.accessKey is missing, but must be given for type s3."),
+        ("s3://b", {"endpoint": "e", "accessKey": "a"}, {"vault": VAULT},
+         "vault.keys.accessKey is given, but must be left out beside properties.accessKey."),
+        ("s3://b", {"endpoint": "e"}, {"vault": VAULT, "secretRef": {"name": "s"}},
+         "secretRef is given, but must be left out beside vault. One Secret holds them all."),
+        ("s3://b", {"endpoint": "e"}, {"vault": {**VAULT, "keys": {**VAULT["keys"], "password": "p"}}},
+         "vault.keys.password is no property of type s3, but must be one of accessKey,"),
+        ("s3://b", {"endpoint": "e"}, {"vault": {"path": "corpus"}}, "vault.keys is missing, but must be a mapping."),
+        ("s3://b", {"endpoint": "e"}, {"vault": {**VAULT, "path": "/corpus"}}, "vault.path is '/corpus', but must be text"),
         ("s3://b", {**S3, "secretKey": 1.5}, {}, "properties.secretKey is a value that is not shown, but must be text"),
         ("s3://b", "secretKey=planted", {}, "properties is a value that is not shown, but must be a mapping."),
     ],
@@ -174,10 +185,68 @@ def test_a_secret_of_one_s_own_stands_for_what_is_secret() -> None:
         assert said(url, properties, secretRef={"name": "mine"}) == []
 
 
-def built(properties: dict[str, Any]) -> list[dict[str, Any]]:
+def test_a_secret_in_vault_stands_for_what_it_names() -> None:
+    for url, properties, keys in (
+        ("s3://b", {"endpoint": "e"}, VAULT["keys"]),
+        ("s3://b", {"endpoint": "e", "accessKey": "a"}, {"secretKey": "key"}),
+        ("sftp://h/x", {"user": "u", "hostKey": "k"}, {"privateKey": "pem"}),
+        ("sftp://h/x", {"user": "u", "hostKey": "k", "password": "planted"}, {"privateKey": "pem"}),
+        ("hdfs://h:1/x", {name: KERBEROS[name] for name in KERBEROS if "keytab" not in name}, {"keyTabData": "tab"}),
+    ):
+        assert said(url, properties, vault={"path": "corpus", "keys": keys}) == []
+
+
+def filled(secret: dict[str, object], url: str = "s3://b", **keys: str) -> tuple[dict[str, Any], list[str]]:
+    vault = {"path": "corpus", "keys": keys or VAULT["keys"]}
+    spec, problems = storage.fill({"url": url, "properties": {"endpoint": "e"}, "vault": vault}, secret)
+    return spec, [problem.text() for problem in problems]
+
+
+def test_what_vault_says_goes_into_the_secret_and_nowhere_else() -> None:
+    spec, problems = filled({"id": "planted-id", "key": 1234, "other": "unread"})
+    assert problems == []
+    secret, found = built(spec["properties"], vault=spec["vault"])
+    assert secret["data"] == {
+        "accessKey": base64.b64encode(b"planted-id").decode(),
+        "secretKey": base64.b64encode(b"1234").decode(),
+    }
+    assert found["spec"]["properties"] == {"endpoint": "e"}
+    assert found["spec"]["secretRef"] == {"name": secret["metadata"]["name"]}
+
+
+@pytest.mark.parametrize(
+    ("secret", "keys", "text"),
+    [
+        ({"id": "planted"}, {}, "vault.keys.secretKey is 'key', which the secret does not have, but must be one of id."),
+        ({"id": "planted", "key": None}, {}, "vault.keys.secretKey is 'key', which the secret does not have, but must be one of"),
+        ({}, {"secretKey": "key"}, "vault.keys.secretKey is 'key', which the secret does not have, but must be one of no keys at all."),
+        ({"id": ["planted"], "key": "k"}, {}, "vault.keys.accessKey is a value that is not shown, but must be text from 1 to"),
+        ({"id": "planted", "key": ""}, {}, "vault.keys.secretKey is a value that is not shown, but must be text from 1 to"),
+        ({"tab": "planted!"}, {"keyTabData": "tab"},
+         "vault.keys.keyTabData is a value that is not shown, but must be a key table in base64."),
+    ],
+)  # fmt: skip
+def test_what_vault_says_is_looked_at_and_not_shown(secret: dict[str, object], keys: dict[str, str], text: str) -> None:
+    _spec, (line,) = filled(secret, **keys)
+    assert line.startswith(text)
+    assert "planted" not in line
+
+
+def test_a_secret_without_use_is_known() -> None:
+    noun: Any = {"kind": "Thing"}
+    secret = storage_objects.secret_of(noun, "data", "team")
+    (without,) = built({"endpoint": "e", "accessKey": "a"})
+    assert storage_objects.unneeded(without) == secret
+    assert storage_objects.unneeded({**without, "spec": {"secretRef": {"name": "mine"}}}) == secret
+    # As who reads a declaration back from the object gives it.
+    assert storage_objects.unneeded({**without, "spec": {"secretRef": {"name": "paddleflow-thing-data"}}}) is None
+    assert storage_objects.unneeded(built(S3)[1]) is None
+
+
+def built(properties: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
     spec = {"url": "s3://b", "properties": properties}
     found = {"kind": "Thing", "metadata": {"name": "data", "namespace": "team"}, "spec": dict(spec)}
-    return storage_objects.with_secret(found, spec)
+    return storage_objects.with_secret(found, {**spec, **more})
 
 
 def test_what_is_secret_stands_in_a_secret_before_the_object() -> None:
