@@ -212,7 +212,7 @@ class Transport:
         query = urlencode(list(call.query))
         handled = sys.exc_info()[1]
         try:
-            response = opened.pool.request(
+            response = opened.pool.urlopen(  # `request` of urllib3 1.26 joins headers that are given several times
                 call.method,
                 f"{self.connection.server}{call.path}{'?' if query else ''}{query}",
                 body=call.body,
