@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import checkout_play
+from tests.support import checkout_play, examples
 from tests.support.binaries import built
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import garbage_collector
@@ -35,22 +34,6 @@ FAILED_RUN: dict[str, Any] = {
 }
 
 
-class Unsafe(str):
-    """Text that Ansible leaves as it is."""
-
-
-class Loader(yaml.SafeLoader):
-    pass
-
-
-class Dumper(yaml.SafeDumper):
-    pass
-
-
-Loader.add_constructor("!unsafe", lambda _loader, node: Unsafe(node.value))
-Dumper.add_representer(Unsafe, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text)))
-
-
 @pytest.fixture(scope="module")
 def served(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     define(api, built("volcano") / "crds", tree.ROOT / "crds")
@@ -67,14 +50,8 @@ def served(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield api
 
 
-def examples(name: str) -> list[dict[str, Any]]:
-    source = ast.parse((tree.ROOT / f"plugins/modules/{name}.py").read_text(encoding="utf-8"))
-    (text,) = [
-        ast.literal_eval(node.value)
-        for node in source.body
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["EXAMPLES"]
-    ]
-    tasks: list[dict[str, Any]] = yaml.load(text, Loader)
+def runnable(name: str) -> list[dict[str, Any]]:
+    tasks = examples.tasks(name)
     for task in tasks:
         for action, options in task.items():
             if action.startswith("paddleflow.core."):
@@ -89,12 +66,12 @@ def test_the_examples_of_a_module_run(served: ControlPlane, tmp_path: Path, name
         "connection": "local",
         "gather_facts": False,
         "module_defaults": {"group/paddleflow.core.paddleflow": {"kubeconfig": str(served.kubeconfig)}},
-        "tasks": examples(name),
+        "tasks": runnable(name),
     }
     assert play["tasks"]
     for path, document in FILES.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(DOCUMENT.format(document), encoding="utf-8")
-    done = checkout_play.run(tmp_path, yaml.dump([play], Dumper=Dumper), "--inventory=localhost,")
+    done = checkout_play.run(tmp_path, yaml.dump([play], Dumper=examples.Dumper), "--inventory=localhost,")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[WARNING]" not in done.stderr, done.stderr

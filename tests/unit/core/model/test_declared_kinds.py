@@ -38,7 +38,7 @@ def test_every_kind_of_ours_is_generated() -> None:
 def test_every_field_has_a_text(name: str) -> None:
     texts = generate.texts(name)
     assert texts[""]
-    schema = crd._object(FILES[name].NOUN["spec"], "spec", texts)
+    schema = crd.structure(FILES[name].NOUN["spec"], "spec", texts)
     said = [text for text in _descriptions(schema) if not text.strip().endswith(".")]
     assert said == []
 
