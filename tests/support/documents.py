@@ -84,7 +84,7 @@ ROUNDS = 30
 def valid(draw: st.DrawFn, file: Any, name: str = "name") -> dict[str, Any]:
     """A declaration without problems: what a rule calls missing is drawn, and what it calls wrong is left out or drawn anew,
     until no rule says anything."""
-    fields = file.NOUN["spec"]
+    fields = {field: table for field, table in file.NOUN["spec"].items() if not table.get("no_option")}
     spec: dict[str, Any] = {
         field: draw(FORMS.get(field, st.just(value))) for field, value in draw(objects(fields)).items()
     }
@@ -93,8 +93,8 @@ def valid(draw: st.DrawFn, file: Any, name: str = "name") -> dict[str, Any]:
         problems = problems or list(file.problems(name, read))
         if not problems:
             return read
-        for problem in problems[:1]:
-            _mend(draw, fields, spec, problem.path, problem.found == "missing")
+        path = problems[0].path or (draw(st.sampled_from(sorted(fields))),)
+        _mend(draw, fields, spec, path, problems[0].found in ("missing", "empty"))
     return draw(st.nothing())
 
 

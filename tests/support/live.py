@@ -8,7 +8,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from paddleflow_core.model import quantity
+from paddleflow_core.model.quantity import parse, text
 from paddleflow_core.model.table import Field
 
 # Where objects of others' kinds hold amounts.
@@ -57,9 +57,9 @@ def _kept(value: dict[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
 def _respelled(value: Any, field: Field) -> Any:
     match field["type"]:
         case "quantity":
-            return quantity.text(quantity.parse(value), binary=True)
+            return text(parse(value), binary=True)
         case "resources":
-            return {name: quantity.text(quantity.parse(amount), binary=True) for name, amount in value.items()}
+            return {name: text(parse(amount), binary=True) for name, amount in value.items()}
         case "object" if "fields" in field:
             return _kept(value, field["fields"])
         case "map" if "items" in field:

@@ -44,7 +44,7 @@ class Problem(NamedTuple):
 
 
 def read(fields: Mapping[str, Field], declared: object, path: Path = ()) -> tuple[dict[str, Any], list[Problem]]:
-    """The declared fields without what is null, numbers and booleans as such, other spellings as the model's own."""
+    """The declared fields without what is null or an empty mapping, numbers and booleans as such, other spellings as the model's own."""
     problems: list[Problem] = []
     return _object(fields, declared, path, problems), problems
 
@@ -61,14 +61,19 @@ def _object(fields: Mapping[str, Field], declared: object, path: Path, problems:
         return {}
     aliases: dict[object, str] = {alias: name for name, field in fields.items() for alias in field.get("aliases", ())}
     found: dict[str, Any] = {}
+    given: set[str] = set()
     for key, value in declared.items():
         name = aliases.get(key, str(key))
         if name not in fields:
             problems.append(_unknown(fields, key, path))
         elif value is not None:
-            if name in found:
+            if name in given:
                 problems.append(Problem((*path, name), "given twice", "given once", f"Leave {key} out."))
-            found[name] = _value(fields[name], value, (*path, name), problems)
+            given.add(name)
+            taken = _value(fields[name], value, (*path, name), problems)
+            # An apply that empties a mapping is refused: the API server makes null of it.
+            if taken != {} or fields[name].get("required"):
+                found[name] = taken
     for name, field in fields.items():
         if field.get("required") and name not in found:
             problems.append(Problem((*path, name), "missing", _allowed(field)))

@@ -156,4 +156,5 @@ def _immutable_rule(name: str) -> Rule:
     return {
         "rule": f"has(self.{name}) == has(oldSelf.{name}) && (!has(self.{name}) || self.{name} == oldSelf.{name})",
         "message": f"{name} cannot be changed",
+        "fieldPath": f".{name}",
     }

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,25 +18,15 @@ from paddleflow_core.workflow.declared import Documented, DocumentedRun
 
 from tests.support import documents
 from tests.support.live import live
+from tests.support.nouns import APPLIED, FILES, KnownJob
 from tools import tree
 
-MODEL = "plugins/module_utils/_core/model"
-FOUND = {
-    path.stem: importlib.import_module(f"paddleflow_core.model.{path.stem}")
-    for path in tree.files()
-    if path.match(f"{MODEL}/*.py")
-}
-FILES: dict[str, Any] = {
-    name: file for name, file in FOUND.items() if hasattr(file, "NOUN") and hasattr(file, "problems")
-}
 # As their modules read them: with what is wrong with their documents.
 READ: dict[str, Any] = {
     **FILES,
     "pipeline": Documented(FILES["pipeline"], document.load),
     "pipeline_run": DocumentedRun(FILES["pipeline_run"], document.load),
 }
-# A job is written by what may still change of it, and a group of nodes is a patch of each; the rest is applied as it is built.
-APPLIED = sorted(set(FILES) - {"job", "node_group"})
 # Drawing a job of many fields is the most of what a test of it costs.
 FEW = settings(max_examples=12)
 
@@ -108,7 +97,7 @@ def test_what_was_applied_needs_nothing_more(name: str, data: st.DataObject) -> 
 
 
 @FEW
-@given(documents.valid(job, name="any"))
+@given(documents.valid(KnownJob, name="any"))
 def test_a_job_that_was_applied_needs_nothing_more(spec: dict[str, Any]) -> None:
     (built,) = job.build("any", "team", spec)
     found = live(job, built)
