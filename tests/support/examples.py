@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -29,10 +30,13 @@ Dumper.add_representer(Unsafe, lambda dumper, text: dumper.represent_scalar("!un
 
 def literal(module: str, name: str) -> str:
     """DOCUMENTATION, EXAMPLES or RETURN of a module, which none of them has to be imported for."""
-    source = ast.parse((tree.ROOT / f"plugins/modules/{module}.py").read_text(encoding="utf-8"))
+    return _literal(tree.ROOT / f"plugins/modules/{module}.py", name)
+
+
+def _literal(path: Path, name: str) -> str:
     (text,) = [
         ast.literal_eval(node.value)
-        for node in source.body
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]
     ]
     return str(text)
@@ -48,3 +52,15 @@ def declared(module: str) -> list[dict[str, Any]]:
     given = [task[f"paddleflow.core.{module}"] for task in tasks(module) if f"paddleflow.core.{module}" in task]
     each = [one for options in given for one in options.get("objects", [options])]
     return [one for one in each if one.get("state", "present") == "present"]
+
+
+def attributes(module: str) -> dict[str, dict[str, Any]]:
+    """What the module says of itself, and what it has of the fragments that it names."""
+    document = yaml.safe_load(literal(module, "DOCUMENTATION"))
+    found: dict[str, dict[str, Any]] = {}
+    for fragment in document.get("extends_documentation_fragment", ()):
+        file, _dot, part = fragment.removeprefix("paddleflow.core.").partition(".")
+        path = tree.ROOT / f"plugins/doc_fragments/{file}.py"
+        text = _literal(path, (part or "DOCUMENTATION").upper())
+        found |= yaml.safe_load(text).get("attributes", {})
+    return {**found, **document.get("attributes", {})}

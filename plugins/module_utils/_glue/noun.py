@@ -171,7 +171,7 @@ def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list
         more, wrong = _one(noun, item, given, f"objects[{number}]")
         found += more
         problems += wrong
-    return found, [*problems, *_twice(found)]
+    return found, [*problems, *_twice(noun, found)]
 
 
 def _one(
@@ -214,13 +214,14 @@ def _named(noun: Readable, one: Declared) -> str:
 
 
 def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
-    """What is wrong with declarations as only other objects of the cluster can tell. A noun that has such rules names the
-    kind of those objects, BESIDE; where the cluster does not serve it there are none."""
-    if not (hasattr(noun, "BESIDE") and hasattr(noun, "beside")):
-        return []
+    """What is wrong with declarations as only the cluster can tell: the connection has the namespace of those that name none,
+    other objects tell the rest. A noun that has such rules names the kind of those objects, BESIDE; where the cluster does
+    not serve it there are none."""
+    declarations = list(declarations)
+    twice = _twice(noun, declarations, how.client.namespace if noun.NOUN["scope"] == "Namespaced" else "")
     present = [one for one in declarations if one.state != "absent"]
-    if not present:
-        return []
+    if twice or not present or not (hasattr(noun, "BESIDE") and hasattr(noun, "beside")):
+        return twice
     try:
         others = how.client.list(how.client.kind(*noun.BESIDE), deadline=how.deadline).items
     except KindNotServedError:
@@ -228,14 +229,18 @@ def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[s
     return [text for one in present for text in said(noun, one, noun.beside(one.name, one.spec, others))]
 
 
-def _twice(found: Sequence[Declared]) -> list[str]:
-    first: dict[tuple[str, str], str] = {}
+def _twice(noun: Readable, found: Iterable[Declared], namespace: str = "") -> list[str]:
+    """:param namespace: of those that name none, once it is known"""
+    first: dict[tuple[str, str], Declared] = {}
     problems = []
     for one in found:
-        key = (one.namespace, one.name)
-        if one.name and key in first:
-            problems.append(f"{one.where}: {one.name} is declared in {first[key]} already: keep one of the two.")
-        first.setdefault(key, one.where)
+        key = (one.namespace or namespace, own.object_name(noun.NOUN, one.name))
+        other = first.setdefault(key, one)
+        if one.name and other.where != one.where:
+            makes = "" if one.name == other.name else f", as {other.name},"
+            problems.append(
+                f"{one.where}: {one.name}{makes} is declared in {other.where} already: keep one of the two."
+            )
     return problems
 
 
