@@ -213,12 +213,10 @@ def _named(noun: Readable, one: Declared) -> str:
     return ": ".join(part for part in (one.where, named) if part)
 
 
-def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
-    """What is wrong with declarations as only the cluster can tell: the connection has the namespace of those that name none,
-    other objects tell the rest. A noun that has such rules names the kind of those objects, BESIDE; where the cluster does
-    not serve it there are none."""
-    declarations = list(declarations)
-    twice = _twice(noun, declarations, how.client.namespace if noun.NOUN["scope"] == "Namespaced" else "")
+def looked(how: Run, noun: NounFile, declarations: Sequence[Declared]) -> list[str]:
+    """What is wrong with declarations as only the cluster can tell. A noun whose rules ask other objects names their kind,
+    BESIDE; where the cluster does not serve it there are none."""
+    twice = list(_twice(noun, declarations, how.client.namespace))
     present = [one for one in declarations if one.state != "absent"]
     if twice or not present or not (hasattr(noun, "BESIDE") and hasattr(noun, "beside")):
         return twice
@@ -229,19 +227,13 @@ def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[s
     return [text for one in present for text in said(noun, one, noun.beside(one.name, one.spec, others))]
 
 
-def _twice(noun: Readable, found: Iterable[Declared], namespace: str = "") -> list[str]:
-    """:param namespace: of those that name none, once it is known"""
+def _twice(noun: Readable, found: Iterable[Declared], namespace: str = "") -> Iterator[str]:
     first: dict[tuple[str, str], Declared] = {}
-    problems = []
     for one in found:
-        key = (one.namespace or namespace, own.object_name(noun.NOUN, one.name))
-        other = first.setdefault(key, one)
-        if one.name and other.where != one.where:
-            makes = "" if one.name == other.name else f", as {other.name},"
-            problems.append(
-                f"{one.where}: {one.name}{makes} is declared in {other.where} already: keep one of the two."
-            )
-    return problems
+        other = first.setdefault((one.namespace or namespace, own.object_name(noun.NOUN, one.name)), one)
+        if one.name and other is not one:
+            alias = "" if one.name == other.name else f", as {other.name},"
+            yield f"{one.where}: {one.name}{alias} is declared in {other.where} already: keep one of the two."
 
 
 def plan(noun: NounFile, declarations: Iterable[Declared], namespace: str, recreate: bool) -> list[Planned]:

@@ -180,7 +180,6 @@ def _too_large(answer: Answer, status: Mapping[str, t.Any]) -> errors.StatusErro
 
 def _invalid(answer: Answer, status: Mapping[str, t.Any]) -> errors.StatusError:
     asked = answer.asked
-    # The server's order is another one each time.
     problems = [_problem(cause, secret=asked.kind == "Secret") for cause in _causes(status)]
     problems.sort(key=lambda one: (not one.field, one))
     said = "; ".join(f"{one.field}: {one.message}" if one.field else one.message for one in problems) or _message(

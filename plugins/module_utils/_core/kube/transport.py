@@ -39,7 +39,6 @@ TRIES = 8
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _CONNECT_SECONDS = 10.0
 _CHUNK = 65536
-# What YAML has no place for as it stands, or takes for the end of a line.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 # The connection keeps it for what is sent next.
 _SHORTEST_TIMEOUT = 0.5
@@ -327,7 +326,7 @@ def _socket(response: urllib3.BaseHTTPResponse) -> socket.socket | None:
 
 
 def _json(body: t.Any) -> bytes:
-    """The server reads what is applied as YAML, which knows no pairs of escapes: a letter that needs one stays as it is."""
+    """As the server reads it: YAML has no pairs of escapes."""
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 

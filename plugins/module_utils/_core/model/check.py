@@ -61,23 +61,19 @@ def _object(fields: Mapping[str, Field], declared: object, path: Path, problems:
         return {}
     aliases: dict[object, str] = {alias: name for name, field in fields.items() for alias in field.get("aliases", ())}
     found: dict[str, Any] = {}
-    given: set[str] = set()
     for key, value in declared.items():
         name = aliases.get(key, str(key))
         if name not in fields:
             problems.append(_unknown(fields, key, path))
         elif value is not None:
-            if name in given:
+            if name in found:
                 problems.append(Problem((*path, name), "given twice", "given once", f"Leave {key} out."))
-            given.add(name)
-            taken = _value(fields[name], value, (*path, name), problems)
-            # An apply that empties a mapping is refused: the API server makes null of it.
-            if taken != {} or fields[name].get("required"):
-                found[name] = taken
+            found[name] = _value(fields[name], value, (*path, name), problems)
     for name, field in fields.items():
         if field.get("required") and name not in found:
             problems.append(Problem((*path, name), "missing", _allowed(field)))
-    return found
+    # The API server makes null of a mapping that an apply empties.
+    return {name: value for name, value in found.items() if value != {} or fields[name].get("required")}
 
 
 def _unknown(fields: Mapping[str, Field], key: object, path: Path) -> Problem:
