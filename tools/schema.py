@@ -126,7 +126,7 @@ class _Document:
             "docker_env": _TEXT,
             "env": _map(parameter.NAME, {"type": ["string", "number"]}),
             "cache": cache,
-            "extra_fs": _list(self._mount()),
+            "extra_fs": _list(self._mount(_SWITCH)),
             "reference": {"type": "null"},
             "timeout_seconds": _NUMBER,
             "retry": self._entries("component.retry", {"limit": _COUNT, "backoff_seconds": _COUNT}),
@@ -153,7 +153,7 @@ class _Document:
         }
 
     def _top(self, cache: Schema, components: Schema) -> Schema:
-        options = {"main_fs": self._mount({"const": False}), "extra_fs": _list(self._mount())}
+        options = {"main_fs": self._mount({"const": False}), "extra_fs": _list(self._mount(_SWITCH))}
         return self._entries("", {
             "name": {**_TEXT, "pattern": document.NAME},
             "docker_env": _TEXT,
@@ -190,7 +190,7 @@ class _Document:
         found = self._entries("parameter", given, "type")
         return {**found, "type": ["string", "number", "boolean", "array", "object"]}
 
-    def _mount(self, read_only: Schema = _SWITCH) -> Schema:
+    def _mount(self, read_only: Schema) -> Schema:
         given = {
             "id": {},
             "name": {**_TEXT, "minLength": 1},
