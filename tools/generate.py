@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write what is derived from the model: crds/, and the documentation of the nouns' modules.
+"""Write what is derived from the model: crds/, the schema that editors read, and the documentation of the nouns' modules.
 
 `--check` writes nothing and fails when a file is stale.
 """
@@ -7,19 +7,21 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tools import module_docs
+from tools import module_docs, schema
 
 ROOT = Path(__file__).resolve().parent.parent
 NOUNS = (
     "filesystem", "filesystem_link", "flavour", "nodecache", "pipeline", "pipeline_run", "pipeline_schedule", "samplejob",
     "sampleset",
 )  # fmt: skip
+SCHEMA = "docs/schema/paddleflow.json"
 HEADER = """\
 ---
 # SPDX-License-Identifier: Apache-2.0
@@ -31,13 +33,18 @@ def outputs() -> dict[str, str]:
     """Path in the tree -> content, for every generated file."""
     from paddleflow_core.model.crd import crd
 
-    found = {}
+    found = {SCHEMA: json.dumps(editors(), indent=1, ensure_ascii=False) + "\n"}
     for name in NOUNS:
         noun = importlib.import_module(f"paddleflow_core.model.{name}").NOUN
         definition = crd(noun, texts(name))
         sources = f"plugins/module_utils/_core/model/{name}.py and docs/model/{name}.yaml"
         found[f"crds/{definition['metadata']['name']}.yaml"] = HEADER.format(sources=sources) + dump(definition)
     return found | policies() | modules()
+
+
+def editors() -> dict[str, Any]:
+    nouns = ((importlib.import_module(f"paddleflow_core.model.{name}").NOUN, texts(name)) for name in NOUNS)
+    return schema.schema(nouns, _read("document"), texts("job"))
 
 
 def policies() -> dict[str, str]:
@@ -108,8 +115,8 @@ IndentedDumper.add_representer(str, _text)
 def stale(content: dict[str, str]) -> list[str]:
     """Files that differ from what they should be, are missing, or are left over."""
     wrong = [path for path, text in content.items() if not same(ROOT / path, text)]
-    found = (path.relative_to(ROOT).as_posix() for path in (ROOT / "crds").rglob("*.yaml"))
-    left = [path for path in found if path not in content]
+    made = [*(ROOT / "crds").rglob("*.yaml"), *(ROOT / SCHEMA).parent.iterdir()]
+    left = [path for path in (file.relative_to(ROOT).as_posix() for file in made) if path not in content]
     return sorted(wrong + left)
 
 

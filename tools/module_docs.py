@@ -37,6 +37,8 @@ def documentation(module: str, noun: Noun, texts: Mapping[str, str], head: Mappi
         "description": head["description"],
         "author": [AUTHOR],
         "options": {**one, "objects": several, **head.get("options", {})},
+        # Where the module differs from what the fragment says of all.
+        **({"attributes": head["attributes"]} if "attributes" in head else {}),
         "extends_documentation_fragment": [
             f"paddleflow.core.{name}"
             for name in [

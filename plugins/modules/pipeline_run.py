@@ -294,6 +294,11 @@ options:
           - Seconds after its end when it is removed.
           - It is kept when it is not given.
         type: int
+attributes:
+  idempotent:
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+    support: partial
+    details: Without O(name) and O(run_key) each call makes a run of its own.
 extends_documentation_fragment:
   - paddleflow.core.auth
   - paddleflow.core.write

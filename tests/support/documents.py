@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any good declaration of a noun, drawn from its field table, for property tests."""
+"""Any good declaration of a noun, drawn from its field table, for property tests; and one that its rules take as well."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
+from paddleflow_core.model import check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from paddleflow_core.model.check import Path
     from paddleflow_core.model.table import Field
 
 QUANTITIES = st.sampled_from([0, 1, 7, "0", "100m", "1500m", "4", "512Mi", "1.5Gi", "2G", "3e3"])
@@ -64,3 +66,52 @@ def _strings(field: Field) -> st.SearchStrategy[str]:
     if "pattern" in field:
         return st.from_regex(field["pattern"], fullmatch=True).filter(lambda text: low <= len(text) <= high)
     return st.text(LETTERS, min_size=low, max_size=min(high, low + 20))
+
+
+# Text with a grammar of its own, by the name of its field. What else is wrong with it is mended as any other field is.
+FORMS: dict[str, st.SearchStrategy[Any]] = {
+    "url": st.sampled_from(["hdfs://hdfs:9000/data", "glusterfs://store:volume", "cfs://store/data", "sftp://store:22/data", "mock://data"]),
+    "uri": st.sampled_from(["s3://bucket/path", "bos://bucket/", "hdfs://name-node/data"]),
+    "crontab": st.sampled_from(["0 3 * * *", "@daily", "@every 90s", "*/5 1-3 * JAN,FEB MON"]),
+    "schedule": st.sampled_from(["0 3 * * *", "*/5 1-3 * 1,2 1"]),
+    "document": st.sampled_from(["name: name\ndocker_env: i\nentry_points: {a: {command: echo}}\n"]),
+    "endTime": st.just("2027-01-31T08:00:00Z"),
+}  # fmt: skip
+ROUNDS = 30
+
+
+@st.composite
+def valid(draw: st.DrawFn, file: Any, name: str = "name") -> dict[str, Any]:
+    """A declaration without problems: what a rule calls missing is drawn, and what it calls wrong is left out or drawn anew,
+    until no rule says anything."""
+    fields = {field: table for field, table in file.NOUN["spec"].items() if not table.get("no_option")}
+    spec: dict[str, Any] = {
+        field: draw(FORMS.get(field, st.just(value))) for field, value in draw(objects(fields)).items()
+    }
+    for _round in range(ROUNDS):
+        read, problems = check.read(fields, spec)
+        problems = problems or list(file.problems(name, read))
+        if not problems:
+            return read
+        path = problems[0].path or (draw(st.sampled_from(sorted(fields))),)
+        _mend(draw, fields, spec, path, problems[0].found in ("missing", "empty"))
+    return draw(st.nothing())
+
+
+def _mend(draw: st.DrawFn, fields: Mapping[str, Field], spec: Any, path: Path, missing: bool) -> None:
+    """Down to the last part of the path that there is a table for."""
+    part, rest = path[0], path[1:]
+    field = fields[str(part)]
+    item = field.get("items", {})
+    if rest and rest[0] in field.get("fields", {}):
+        _mend(draw, field["fields"], spec.setdefault(part, {}), rest, missing)
+    elif "fields" in item and len(rest) > 1:
+        _mend(draw, item["fields"], spec[part][rest[0]], rest[1:], missing)
+    elif missing and not rest:
+        spec[part] = draw(FORMS.get(str(part), values(field)))
+    elif rest and (isinstance(spec.get(part), list) or rest[0] in (spec.get(part) or ())):
+        del spec[part][rest[0]]
+    elif field.get("required"):
+        spec[part] = draw(FORMS.get(str(part), values(field)))
+    else:
+        spec.pop(part, None)

@@ -17,28 +17,13 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from tests.support.examples import Loader, Unsafe
 from tools import tree
 
 # What only a controller answers: the tests of each module wait for it.
 ANSWERED = ("wait", "wait_timeout")
 FENCE = re.compile(r"^( *)```(\w*) *(.*)\n((?:.*\n)*?)\1```$", re.MULTILINE)
 PATH = re.compile(r"# (\S+\.(?:yml|yaml|j2))$", re.MULTILINE)
-
-
-class Unsafe(str):
-    """Text that Ansible leaves as it is."""
-
-
-class Loader(yaml.SafeLoader):
-    pass
-
-
-class Dumper(yaml.SafeDumper):
-    pass
-
-
-Loader.add_constructor("!unsafe", lambda _loader, node: Unsafe(node.value))
-Dumper.add_representer(Unsafe, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text)))
 
 
 class Block(NamedTuple):

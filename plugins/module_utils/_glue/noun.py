@@ -192,7 +192,7 @@ def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list
         more, wrong = _one(noun, item, given, f"objects[{number}]")
         found += more
         problems += wrong
-    return found, [*problems, *_twice(found)]
+    return found, [*problems, *_twice(noun, found)]
 
 
 def _one(
@@ -234,14 +234,13 @@ def named(noun: Readable, one: Declared) -> str:
     return ": ".join(part for part in (one.where, title) if part)
 
 
-def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[str]:
-    """What is wrong with declarations as only other objects of the cluster can tell. A noun that has such rules names the
-    kind of those objects, BESIDE; where the cluster does not serve it there are none."""
-    if not (hasattr(noun, "BESIDE") and hasattr(noun, "beside")):
-        return []
+def looked(how: Run, noun: NounFile, declarations: Sequence[Declared]) -> list[str]:
+    """What is wrong with declarations as only the cluster can tell. A noun whose rules ask other objects names their kind,
+    BESIDE; where the cluster does not serve it there are none."""
+    twice = list(_twice(noun, declarations, how.client.namespace))
     present = [one for one in declarations if one.state != "absent"]
-    if not present:
-        return []
+    if twice or not present or not (hasattr(noun, "BESIDE") and hasattr(noun, "beside")):
+        return twice
     try:
         others = how.client.list(how.client.kind(*noun.BESIDE), deadline=how.deadline).items
     except KindNotServedError:
@@ -249,15 +248,13 @@ def looked(how: Run, noun: NounFile, declarations: Iterable[Declared]) -> list[s
     return [text for one in present for text in said(noun, one, noun.beside(one.name, one.spec, others))]
 
 
-def _twice(found: Sequence[Declared]) -> list[str]:
-    first: dict[tuple[str, str], str] = {}
-    problems = []
+def _twice(noun: Readable, found: Iterable[Declared], namespace: str = "") -> Iterator[str]:
+    first: dict[tuple[str, str], Declared] = {}
     for one in found:
-        key = (one.namespace, one.name)
-        if one.name and key in first:
-            problems.append(f"{one.where}: {one.name} is declared in {first[key]} already: keep one of the two.")
-        first.setdefault(key, one.where)
-    return problems
+        other = first.setdefault((one.namespace or namespace, own.object_name(noun.NOUN, one.name)), one)
+        if one.name and other is not one:
+            alias = "" if one.name == other.name else f", as {other.name},"
+            yield f"{one.where}: {one.name}{alias} is declared in {other.where} already: keep one of the two."
 
 
 def plan(noun: NounFile, declarations: Iterable[Declared], namespace: str, recreate: bool) -> list[Planned]:

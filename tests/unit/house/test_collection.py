@@ -21,7 +21,7 @@ from tools import collection, tree
 ALLOWED = (
     "FILES.json", "MANIFEST.json", "README.md", "LICENSE", "COPYING", "SECURITY.md", "CHANGELOG.rst",
     "changelogs/changelog.yaml", "meta/runtime.yml", "meta/execution-environment.yml", "meta/ee-*.txt",
-    "plugins/*.py", "plugins/*.yml", "roles/*", "playbooks/*",
+    "docs/schema/paddleflow.json", "plugins/*.py", "plugins/*.yml", "roles/*", "playbooks/*",
 )  # fmt: skip
 
 
@@ -45,7 +45,14 @@ def test_it_holds_only_what_the_list_allows(tarball: Path) -> None:
 
 def test_it_holds_what_a_user_needs(tarball: Path) -> None:
     found = names(tarball)
-    assert found >= {"README.md", "LICENSE", "COPYING", "CHANGELOG.rst", "meta/runtime.yml"}
+    assert found >= {
+        "README.md",
+        "LICENSE",
+        "COPYING",
+        "CHANGELOG.rst",
+        "meta/runtime.yml",
+        "docs/schema/paddleflow.json",
+    }
     crds = tree.ROOT / "crds"
     assert found >= {f"roles/crds/files/{path.relative_to(crds)}" for path in crds.rglob("*.yaml")}
     shipped = ("plugins", "roles", "playbooks")

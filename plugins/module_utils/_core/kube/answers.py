@@ -181,13 +181,14 @@ def _too_large(answer: Answer, status: Mapping[str, t.Any]) -> errors.StatusErro
 def _invalid(answer: Answer, status: Mapping[str, t.Any]) -> errors.StatusError:
     asked = answer.asked
     problems = [_problem(cause, secret=asked.kind == "Secret") for cause in _causes(status)]
+    problems.sort(key=lambda one: (not one.field, one))
     said = "; ".join(f"{one.field}: {one.message}" if one.field else one.message for one in problems) or _message(
         status
     )
     frozen = [one.field for one in problems if one.reason == "Immutable"]
     remedy = ""
     if frozen:
-        remedy = f" To change {' and '.join(frozen)} of what exists, it has to be deleted and made anew (recreate)."
+        remedy = f" To change {' and '.join(dict.fromkeys(frozen))} of what exists, it has to be deleted and made anew (recreate)."
     made = errors.InvalidError(f"Could not {asked}: {said}.{remedy}", asked, answer.code)
     made.problems = problems
     return made

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import threading
 import time
@@ -38,6 +39,7 @@ TRIES = 8
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _CONNECT_SECONDS = 10.0
 _CHUNK = 65536
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 # The connection keeps it for what is sent next.
 _SHORTEST_TIMEOUT = 0.5
 # Watches and logs hold connections beside the writers.
@@ -109,7 +111,7 @@ class Transport:
         :param safe: whether sending it twice is the same as once; by default that is so for GET
         :raises KubeError: when there is no answer, or it is no
         """
-        content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        content = None if body is None else _json(body)
         until = self._until(deadline)
         call = _Call(
             method, path, query, content, content_type, until, method == "GET" if safe is None else safe, asked
@@ -321,6 +323,12 @@ def _open(connection: Connection, credentials: Credentials, connections: int, ag
 def _socket(response: urllib3.BaseHTTPResponse) -> socket.socket | None:
     found: socket.socket | None = getattr(response.connection, "sock", None)
     return found
+
+
+def _json(body: t.Any) -> bytes:
+    """As the server reads it: YAML has no pairs of escapes."""
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def _chunks(response: urllib3.BaseHTTPResponse, deadline: float) -> Iterator[bytes]:

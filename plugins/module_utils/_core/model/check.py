@@ -44,7 +44,7 @@ class Problem(NamedTuple):
 
 
 def read(fields: Mapping[str, Field], declared: object, path: Path = ()) -> tuple[dict[str, Any], list[Problem]]:
-    """The declared fields without what is null, numbers and booleans as such, other spellings as the model's own."""
+    """The declared fields without what is null or an empty mapping, numbers and booleans as such, other spellings as the model's own."""
     problems: list[Problem] = []
     return _object(fields, declared, path, problems), problems
 
@@ -72,7 +72,8 @@ def _object(fields: Mapping[str, Field], declared: object, path: Path, problems:
     for name, field in fields.items():
         if field.get("required") and name not in found:
             problems.append(Problem((*path, name), "missing", _allowed(field)))
-    return found
+    # The API server makes null of a mapping that an apply empties.
+    return {name: value for name, value in found.items() if value != {} or fields[name].get("required")}
 
 
 def _unknown(fields: Mapping[str, Field], key: object, path: Path) -> Problem:

@@ -50,7 +50,7 @@ def crd(noun: OwnNoun, texts: Mapping[str, str]) -> dict[str, Any]:
         "status": {"type": "object", "fields": noun["status"]},
     }
     group, version = noun["api"].split("/")
-    schema = _object(root, "", texts)
+    schema = structure(root, "", texts)
     schema["description"] = texts[""]
     # The API server's own fields: listed so that the schema is complete for readers, checked by the API server itself.
     schema["properties"] = {
@@ -109,7 +109,7 @@ def _schema(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
     schema = {**_TYPES[field["type"]], "description": texts[path]}
     values: Mapping[str, Any] = field
     if "fields" in field:
-        schema.update(_object(field["fields"], path, texts))
+        schema.update(structure(field["fields"], path, texts))
     if "items" in field:
         item = _schema(field["items"], path, texts)
         del item["description"]
@@ -133,7 +133,8 @@ def _schema(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
     return schema
 
 
-def _object(fields: Mapping[str, Field], path: str, texts: Mapping[str, str]) -> dict[str, Any]:
+def structure(fields: Mapping[str, Field], path: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    """An object of these fields, without those that no object has."""
     prefix = f"{path}." if path else ""
     fields = {name: field for name, field in fields.items() if not (field.get("secret") or field.get("aside"))}
     schema: dict[str, Any] = {"type": "object"}
@@ -155,4 +156,5 @@ def _immutable_rule(name: str) -> Rule:
     return {
         "rule": f"has(self.{name}) == has(oldSelf.{name}) && (!has(self.{name}) || self.{name} == oldSelf.{name})",
         "message": f"{name} cannot be changed",
+        "fieldPath": f".{name}",
     }

@@ -93,7 +93,7 @@ def problems(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
         found = f"{together} characters long together with the owner"
         yield Problem(("name",), found, f"at most {LONGEST} characters long with it")
     yield from storage.problems(spec)
-    for problem in filesystem_cache.problems(name, spec.get("cache", {})):
+    for problem in filesystem_cache.faults(spec.get("cache", {})):
         yield problem._replace(path=("cache", *problem.path))
 
 

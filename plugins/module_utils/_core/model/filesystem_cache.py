@@ -77,6 +77,13 @@ NOUN: Noun = {
 
 
 def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    if not spec:
+        yield Problem((), "empty", "at least one field of a policy", "The state absent takes it away.")
+    yield from faults(spec)
+
+
+def faults(spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with a policy, which a file system may also have within its own declaration."""
     directory = spec.get("cacheDir", "")
     if ".." in directory.split("/"):
         yield Problem(("cacheDir",), show(directory), "a directory without .. in its path")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .names import KEY, LABEL
+from .names import KEY, LABEL, LABEL_VALUE
 
 if TYPE_CHECKING:
     from .table import Field, Noun
@@ -48,7 +48,7 @@ _COMMON: dict[str, Field] = {
     "labels": {
         "type": "map",
         "pattern": f"^{KEY}$",
-        "items": {"type": "string", "pattern": "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", "max": 63},
+        "items": {"type": "string", "pattern": LABEL_VALUE, "max": 63},
     },
     "annotations": {"type": "map", "pattern": f"^{KEY}$", "items": {"type": "string"}},
     "schedulingPolicy": {"type": "object", "fields": _POLICY},

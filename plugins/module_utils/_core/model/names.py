@@ -12,6 +12,7 @@ LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
 # A label's key: an optional domain, then a name.
 KEY = rf"({SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
+LABEL_VALUE = "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 
 _UPPER = re.compile(r"(?<=[a-z0-9])[A-Z]+(?=[A-Z][a-z]|\b)|(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z]{2})")
 

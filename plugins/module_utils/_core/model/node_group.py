@@ -53,8 +53,8 @@ def group_of(node: Mapping[str, Any]) -> str:
 
 def build(node: Mapping[str, Any], group: str, exclusive: bool = True) -> dict[str, Any]:
     """A node as one of the group, or, without a group, as one of none. All else in it stays as it is."""
-    metadata, spec = node.get("metadata", {}), dict(node.get("spec", {}))
-    labels = {key: value for key, value in metadata.get("labels", {}).items() if key not in (KEY_OF_GROUP, VOLCANO)}
+    metadata, spec = dict(node.get("metadata", {})), dict(node.get("spec", {}))
+    labels = {key: value for key, value in metadata.pop("labels", {}).items() if key not in (KEY_OF_GROUP, VOLCANO)}
     taints = [taint for taint in spec.pop("taints", None) or () if taint.get("key") != KEY_OF_GROUP]
     if group:
         labels |= {KEY_OF_GROUP: group, VOLCANO: group}
@@ -62,7 +62,9 @@ def build(node: Mapping[str, Any], group: str, exclusive: bool = True) -> dict[s
         taints.append({"key": KEY_OF_GROUP, "value": group, "effect": EFFECT})
     if taints:
         spec["taints"] = taints
-    return {**node, "metadata": {**metadata, "labels": labels}, "spec": spec}
+    if labels:
+        metadata["labels"] = labels
+    return {**node, "metadata": metadata, "spec": spec}
 
 
 def declared(node: Mapping[str, Any]) -> dict[str, Any]:

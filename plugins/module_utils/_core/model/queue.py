@@ -44,7 +44,11 @@ NOUN: Noun = {
         "parent": {"type": "string", "pattern": _NAME, "max": 63, "default": "root"},
         "isolation": {"type": "string", "enum": ["logical", "physical"], "default": "logical", "immutable": True},
         "nodeGroup": {"type": "string", "pattern": _NAME, "max": 63},
-        "location": {"type": "map", "pattern": f"^{names.KEY}$", "items": {"type": "string", "max": 63}},
+        "location": {
+            "type": "map",
+            "pattern": f"^{names.KEY}$",
+            "items": {"type": "string", "pattern": names.LABEL_VALUE, "max": 63},
+        },
         "hardwareTypes": {"type": "list", "items": {"type": "string", "min": 1, "max": 63}},
         "schedulingPolicy": {"type": "list", "items": {"type": "string", "enum": ["priority"]}},
         "ordering": {"type": "string", "enum": ["Fair", "StrictFIFO", "BestEffortFIFO"], "default": "Fair"},

@@ -46,8 +46,10 @@ def with_secret(found: dict[str, Any], spec: Mapping[str, Any]) -> list[dict[str
     given = spec.get("properties", {})
     secret = {name: given[name] for name in SECRETS if name in given} | spec.get("vault", {}).get("values", {})
     shown = {name: _mode(given[name]) if name in MODES else given[name] for name in given if name not in secret}
-    if "properties" in found["spec"]:
+    if shown:
         found["spec"]["properties"] = shown
+    else:
+        found["spec"].pop("properties", None)
     if not secret:
         return [found]
     kind, metadata = found["kind"], found["metadata"]

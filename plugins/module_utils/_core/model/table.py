@@ -20,6 +20,8 @@ class Rule(TypedDict):
 
     rule: str
     message: str
+    # The field below it that is wrong.
+    fieldPath: NotRequired[str]
 
 
 class Field(TypedDict):

@@ -84,7 +84,7 @@ def moved(node: Object, place: Place) -> Object:
 def patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Object:
     """As a merge patch. Taints are one value to the API server, so it holds only for the state that was read; of labels it
     says ours alone."""
-    labels = after["metadata"]["labels"]
+    labels = after["metadata"].get("labels", {})
     ours = (node_group.KEY_OF_GROUP, node_group.VOLCANO)
     return {
         "metadata": {

@@ -30,7 +30,7 @@ _STEP = (
 )  # fmt: skip
 _DAG = (*_BOTH, "entry_points")
 # Y-22: what a step with a reference may have; the rest is the referenced component's.
-_REFERRING = ("name", "type", "deps", "parameters", "artifacts", "reference")
+REFERRING = ("name", "type", "deps", "parameters", "artifacts", "reference")
 
 
 class Component(NamedTuple):
@@ -149,7 +149,7 @@ def image(report: Report, value: object, at: At) -> str:
 
 def _reference(report: Report, given: Mapping[str, Any], found: Component) -> str:
     for key in given:
-        if key not in _REFERRING:
+        if key not in REFERRING:
             why = "It is the referenced component's."
             report.wrong("Y-22", found.at.of(key), "given beside reference", "left out", why)
     if found.outputs:

@@ -137,9 +137,21 @@ def test_an_immutable_field_is_recognised_and_named(message: str) -> None:
     assert len(str(found)) < 600
 
 
+def test_a_field_that_is_wrong_in_two_ways_is_named_once_in_the_remedy() -> None:
+    causes = [
+        {"reason": "FieldValueInvalid", "message": f"cannot be changed {when}", "field": "spec.uri"}
+        for when in ("now", "ever")
+    ]
+    found = refused(422, {"reason": "Invalid", "details": {"causes": causes}})
+    assert "To change spec.uri of what exists" in str(found)
+
+
 def test_wrong_fields_are_listed() -> None:
-    causes = [{"reason": "FieldValueInvalid", "message": 'Invalid value: "x": must be a number', "field": "spec.cpu"}]
-    causes.append({"reason": "FieldValueInvalid", "message": "no such thing", "field": "<nil>"})
+    """In one order: the server's is another one each time."""
+    causes = [{"reason": "FieldValueInvalid", "message": "no such thing", "field": "<nil>"}]
+    causes.append(
+        {"reason": "FieldValueInvalid", "message": 'Invalid value: "x": must be a number', "field": "spec.cpu"}
+    )
     found = refused(422, {"reason": "Invalid", "details": {"causes": causes}})
     assert str(found) == (
         'Could not apply ConfigMap team/settings: spec.cpu: Invalid value: "x": must be a number; no such thing.'

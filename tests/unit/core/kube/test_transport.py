@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -12,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from paddleflow_core.kube import errors
 from paddleflow_core.kube.connection import Credentials
 from paddleflow_core.kube.errors import Asked
 from paddleflow_core.kube.kubeconfig import token_file
-from paddleflow_core.kube.transport import TRIES, Transport, _Call
+from paddleflow_core.kube.transport import TRIES, Transport, _Call, _json
 
 from tests.support.control_plane import free_port
 from tests.support.kube_stub import Step, Stream, Stub, answer, ok, refuse, reset, truncated
@@ -61,6 +65,13 @@ def test_a_request(stub: Stub, connect: Connect) -> None:
     assert seen.header("User-Agent") == "paddleflow"
     assert seen.header("Impersonate-User").encode("latin-1").decode() == "änn"
     assert seen.header("Impersonate-Group") == "a, b"
+
+
+@given(st.text())
+def test_what_is_sent_is_the_same_read_as_yaml(text: str) -> None:
+    """As the API server reads what is applied: a pair of escapes would be two letters that there are not."""
+    sent = _json({"text": text, "more": "\x85 \u2028 \ufeff \U0001f680"})
+    assert yaml.safe_load(sent) == json.loads(sent) == {"text": text, "more": "\x85 \u2028 \ufeff \U0001f680"}
 
 
 def test_nothing_secret_is_in_a_repr(connect: Connect) -> None:

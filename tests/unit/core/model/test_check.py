@@ -153,6 +153,18 @@ JSON = st.recursive(
 )
 
 
+def test_an_empty_mapping_is_none_unless_there_has_to_be_one() -> None:
+    """The API server refuses an apply that leaves one empty: it takes it for null."""
+    fields: dict[str, Field] = {
+        "labels": {"type": "map"},
+        "inner": {"type": "object", "fields": {"deep": {"type": "map"}}},
+        "needed": {"type": "object", "required": True},
+        "rows": {"type": "list", "items": {"type": "object"}},
+    }
+    given = {"labels": {}, "inner": {"deep": {}}, "needed": {}, "rows": [{}]}
+    assert check.read(fields, given) == ({"needed": {}, "rows": [{}]}, [])
+
+
 @given(JSON)
 def test_no_document_whatsoever_makes_it_fail(document: object) -> None:
     check.read(FIELDS, document)

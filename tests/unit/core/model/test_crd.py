@@ -120,6 +120,7 @@ def test_an_optional_immutable_field_is_checked_by_its_parent() -> None:
         {
             "rule": "has(self.field) == has(oldSelf.field) && (!has(self.field) || self.field == oldSelf.field)",
             "message": "field cannot be changed",
+            "fieldPath": ".field",
         }
     ]
 

@@ -82,6 +82,7 @@ def test_taints_that_mount_pods_tolerate() -> None:
 @pytest.mark.parametrize(
     ("spec", "text"),
     [
+        ({}, "the declaration is empty, but must be at least one field of a policy. The state absent takes it away."),
         ({"cacheDir": "cache"}, "cacheDir is 'cache', but must be text like"),
         ({"cacheDir": "/"}, "cacheDir is '/', but must be text like"),
         ({"cacheDir": "/a/../b"}, "cacheDir is '/a/../b', but must be a directory without .. in its path."),

@@ -44,7 +44,7 @@ def test_a_group_may_share_its_nodes() -> None:
 
 def test_a_bare_node() -> None:
     bare = {"metadata": {"name": "n"}, "spec": {"taints": None}}
-    assert node_group.build(bare, "") == {"metadata": {"name": "n", "labels": {}}, "spec": {}}
+    assert node_group.build(bare, "") == {"metadata": {"name": "n"}, "spec": {}}
     assert node_group.declared(bare) == {"exclusive": False}
 
 

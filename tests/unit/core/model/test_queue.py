@@ -99,6 +99,7 @@ def test_what_somebody_else_wrote_into_an_annotation_is_shown_as_it_is() -> None
         ("a", {"lendable": False}, "lendable is false, but must be true where there is no min."),
         ("a", {"isolation": "physical"}, "nodeGroup is missing, but must be the group of nodes"),
         ("a", {"min": {"cpu": "2000m"}, "max": {"cpu": 1}}, "min.cpu is 2000m, but must be at most max.cpu, 1."),
+        ("a", {"location": {"zone": "a b"}}, "location.zone is 'a b', but must be text like ^([A-Za-z0-9]"),
         ("a", {"max": {"cpu": -1}}, "max.cpu is -1, but must be"),
         ("a", {"quotaType": "other"}, "quotaType is 'other', but must be one of elasticQuota, volcanoCapabilityQuota."),
     ],
