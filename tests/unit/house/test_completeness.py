@@ -38,6 +38,10 @@ WITHOUT = [
         for noun in ("filesystem", "filesystem_link")
         for name in ("secretKey", "sessionToken", "password", "privateKey", "keyTabData")
     ),
+    *(
+        Without(noun, "definition", "vault", "Read by the module: what it finds stands in a Secret.")
+        for noun in ("filesystem", "filesystem_link")
+    ),
     Without("pipeline", "definition", "src", _CONTROL_NODE),
     Without("pipeline_run", "definition", "src", _CONTROL_NODE),
     Without("pipeline_run", "definition", "runKey", "It makes the name, and stands in an annotation."),
