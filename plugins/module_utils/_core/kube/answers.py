@@ -182,9 +182,7 @@ def _invalid(answer: Answer, status: Mapping[str, t.Any]) -> errors.StatusError:
     asked = answer.asked
     problems = [_problem(cause, secret=asked.kind == "Secret") for cause in _causes(status)]
     problems.sort(key=lambda one: (not one.field, one))
-    said = "; ".join(f"{one.field}: {one.message}" if one.field else one.message for one in problems) or _message(
-        status
-    )
+    said = _said(problems) or _message(status)
     frozen = [one.field for one in problems if one.reason == "Immutable"]
     remedy = ""
     if frozen:
@@ -215,7 +213,9 @@ def _wrong_type(answer: Answer, status: Mapping[str, t.Any]) -> errors.StatusErr
 
 def _problem(cause: Mapping[str, t.Any], *, secret: bool) -> FieldProblem:
     """One cause. The value is left out when it is long, or may be secret; so is a dump of Go's structures."""
-    message, reason = str(cause.get("message") or ""), str(cause.get("reason") or "")
+    # Of a rule over several fields the server says that the value is "object".
+    message = str(cause.get("message") or "").removeprefix('Invalid value: "object": ')
+    reason = str(cause.get("reason") or "")
     field = str(cause.get("field") or "")
     if field == "<nil>":
         field = ""

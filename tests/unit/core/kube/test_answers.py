@@ -137,6 +137,16 @@ def test_an_immutable_field_is_recognised_and_named(message: str) -> None:
     assert len(str(found)) < 600
 
 
+def test_what_a_rule_over_several_fields_was_given_is_not_told() -> None:
+    cause = {
+        "reason": "FieldValueInvalid",
+        "message": 'Invalid value: "object": owner: it stays',
+        "field": "spec.owner",
+    }
+    found = refused(422, {"reason": "Invalid", "details": {"causes": [cause]}})
+    assert "spec.owner: owner: it stays." in str(found)
+
+
 def test_a_field_that_is_wrong_in_two_ways_is_named_once_in_the_remedy() -> None:
     causes = [
         {"reason": "FieldValueInvalid", "message": f"cannot be changed {when}", "field": "spec.uri"}

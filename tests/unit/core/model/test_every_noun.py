@@ -45,7 +45,9 @@ def fast() -> Iterator[None]:
 
 def test_every_module_of_a_noun_is_among_them() -> None:
     modules = {path.stem for path in tree.files() if path.match("plugins/modules/*.py")}
-    assert modules - {"apply", "cluster_info", "command_progress", "files"} - {f"{name}_info" for name in FILES} == set(FILES)
+    assert modules - {"apply", "cluster_info", "command_progress", "files"} - {f"{name}_info" for name in FILES} == set(
+        FILES
+    )
 
 
 @st.composite
