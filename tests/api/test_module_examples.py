@@ -17,6 +17,7 @@ from tests.support.binaries import built
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import garbage_collector
 from tests.support.kube_api import Session, define
+from tests.support.plays import IN_PROCESS
 from tools import tree
 
 NAMESPACE = "examples"
@@ -84,18 +85,20 @@ def environment() -> Iterator[dict[str, str]]:
 
 
 def runnable(name: str) -> list[dict[str, Any]]:
-    """Each task twice, since the second time nothing is to be changed, and at the end what is expected of that."""
+    """Each task twice, since the second time nothing is to be changed, and at the end what is expected of that. Modules are sent
+    the first time only."""
     tasks: list[dict[str, Any]] = []
     expected = []
     for number, task in enumerate(examples.tasks(name)):
         (action,) = [key for key in task if "." in key]
-        tasks.append(task)
         if not action.startswith("paddleflow.core."):
+            tasks.append(task)
             continue
         task[action] = {key: value for key, value in (task[action] or {}).items() if key not in guides.ANSWERED}
         module = action.rpartition(".")[2]
         again = f"again_{number}"
-        tasks.append({**task, "register": again})
+        sent = {**task, "vars": {**task.get("vars", {}), "in_process": False}}
+        tasks += [sent, {**task, "register": again}]
         results = f"({again}.results if 'results' in {again} else [{again}])"
         said = examples.attributes(module)
         shows = "select" if said["diff_mode"]["support"] == "full" else "reject"
@@ -127,7 +130,7 @@ def test_the_examples_run_and_change_nothing_the_second_time(
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(DOCUMENT.format(document), encoding="utf-8")
     done = checkout_play.run(
-        tmp_path, yaml.dump(plays, Dumper=examples.Dumper), "--inventory=localhost,", **environment
+        tmp_path, yaml.dump(plays, Dumper=examples.Dumper), "--inventory=localhost,", **IN_PROCESS, **environment
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[WARNING]" not in done.stderr, done.stderr
@@ -152,8 +155,7 @@ def test_a_page_does_what_it_shows(
         tmp_path, yaml.dump(page.plays, Dumper=examples.Dumper, sort_keys=False),
         PATH=f"{served.folder / 'bin'}:{os.environ['PATH']}",
         ANSIBLE_INVENTORY_UNPARSED_WARNING="False", ANSIBLE_LOCALHOST_WARNING="False",
-        ANSIBLE_CALLBACK_PLUGINS=str(tree.ROOT / "tests/support/callback"),
-        ANSIBLE_CALLBACKS_ENABLED="in_process", **environment,
+        **IN_PROCESS, **environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[WARNING]" not in done.stderr, done.stderr

@@ -73,6 +73,7 @@ class Site:
         file.write_text(playbook, encoding="utf-8")
         environment = {**{name: "" for word in AMBIENT for name in (word, word.lower())}, **environment}
         log = self.folder / "last-play.log"
+        environment |= plays.IN_PROCESS
         return plays.run(str(file), {}, f"--inventory={inventory}", *arguments, log=log, **environment)
 
     @staticmethod

@@ -24,6 +24,13 @@ RECAP = re.compile(
 TROUBLE = re.compile(r"\[(?:DEPRECATION )?WARNING\]|Traceback \(most recent call last\)")
 
 
+# See callback/in_process.py.
+IN_PROCESS = {
+    "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/support/callback"),
+    "ANSIBLE_CALLBACKS_ENABLED": "in_process",
+}
+
+
 @dataclass(frozen=True)
 class Play:
     code: int

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of the collection within Ansible's own workers, a tenth of the time, for plays whose subject is not how a module is sent.
-Ansible takes it by ANSIBLE_CALLBACK_PLUGINS and ANSIBLE_CALLBACKS_ENABLED: callbacks are what it loads before its workers are made."""
+"""Modules of the collection and of Ansible within its own workers, a tenth of the time, for plays whose subject is not how they are sent.
+Ansible takes it by plays.IN_PROCESS: callbacks are what it loads before its workers are made. Where a task's variable `in_process` is false,
+its module is sent as always."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from ansible.plugins.action import ActionBase
 from ansible.plugins.callback import CallbackBase
 
 OURS = "paddleflow.core."
+ANSIBLES = ("ansible.builtin.", "ansible.legacy.")
 PROFILE = "legacy"
 
 
@@ -39,7 +41,9 @@ class CallbackModule(CallbackBase):
 
 
 def module(name: str) -> Any:
-    return importlib.import_module(f"ansible_collections.{OURS}plugins.modules.{name.removeprefix(OURS)}")
+    if name.startswith(OURS):
+        return importlib.import_module(f"ansible_collections.{OURS}plugins.modules.{name.removeprefix(OURS)}")
+    return importlib.import_module(f"ansible.modules.{name.rpartition('.')[2]}")
 
 
 sent = ActionBase._execute_module
@@ -53,7 +57,8 @@ def execute(
     **more: Any,
 ) -> dict[str, Any]:
     name = module_name or action._task.action
-    if not name.startswith(OURS):
+    here = (task_vars or {}).get("in_process", True)
+    if not here or not name.startswith((OURS, *ANSIBLES)) or more.get("wrap_async"):
         other: dict[str, Any] = sent(action, module_name, module_args, task_vars=task_vars, **more)
         return other
     arguments = dict(action._task.args if module_args is None else module_args)
@@ -69,4 +74,7 @@ def execute(
         module(name).main()
     result = {"stdout": output.getvalue(), "stderr": "", "rc": 0}
     answer: dict[str, Any] = ActionBase._parse_returned_data(action, result, PROFILE)
+    for stream in ("stdout", "stderr"):
+        if stream in answer:
+            answer.setdefault(f"{stream}_lines", (answer[stream] or "").splitlines())
     return answer
