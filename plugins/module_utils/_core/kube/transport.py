@@ -214,7 +214,8 @@ class Transport:
         query = urlencode(list(call.query))
         handled = sys.exc_info()[1]
         try:
-            response = opened.pool.urlopen(  # `request` of urllib3 1.26 joins headers that are given several times
+            # `request` of urllib3 1.26 joins headers that are given several times.
+            response = opened.pool.request_encode_url(
                 call.method,
                 f"{self.connection.server}{call.path}{'?' if query else ''}{query}",
                 body=call.body,
