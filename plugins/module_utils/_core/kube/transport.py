@@ -213,9 +213,10 @@ class Transport:
             headers["Content-Type"] = call.content_type
         query = urlencode(list(call.query))
         handled = sys.exc_info()[1]
+        # `request` of urllib3 1.26 joins headers that are given several times; what this one passes on is typed as text.
+        send: Callable[..., urllib3.BaseHTTPResponse] = opened.pool.request_encode_url
         try:
-            # `request` of urllib3 1.26 joins headers that are given several times.
-            response = opened.pool.request_encode_url(
+            response = send(
                 call.method,
                 f"{self.connection.server}{call.path}{'?' if query else ''}{query}",
                 body=call.body,
