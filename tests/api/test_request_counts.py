@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run that changes nothing asks of the API server, counted from its audit log."""
+
+from __future__ import annotations
+
+import collections
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paddleflow_core.kube.client import PAGE
+
+from tests.support import checklogs, modules
+from tests.support.binaries import built
+from tests.support.control_plane import ControlPlane, control_plane
+from tests.support.kube_api import define
+from tools import tree
+
+# A request is noted when it comes in, before it is answered: whoever has the answer finds the note.
+POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["ResponseStarted", "ResponseComplete"],
+    "rules": [{"level": "Metadata"}],
+}
+SIZE = {"cpu": 1, "memory": "1Gi"}
+STORE = {
+    "url": "sftp://files.example.org:22/a",
+    "secret_ref": {"name": "keys"},
+    "properties": {"user": "reader", "insecure_skip_verify": True},
+}
+
+
+class Audited:
+    def __init__(self, api: ControlPlane) -> None:
+        self.api, self.log = api, api.folder / "audit.log"
+
+    def asked(self, name: str, **options: Any) -> tuple[bool, dict[str, int]]:
+        """Whether anything was changed, and what was asked for that: verb, resource and namespace."""
+        noted = len(self.log.read_text().splitlines())
+        answer = modules.run(name, {"kubeconfig": str(self.api.kubeconfig), **options})
+        assert "failed" not in answer, answer["msg"]
+        found: collections.Counter[str] = collections.Counter()
+        for line in self.log.read_text().splitlines()[noted:]:
+            event = json.loads(line)
+            if event.get("userAgent", "").startswith("paddleflow.core"):
+                what = event.get("objectRef", {})
+                dry = "dry " if "dryRun" in event["requestURI"] else ""
+                found[f"{dry}{event['verb']} {what.get('resource')} {what.get('namespace', '')}".strip()] += 1
+        return answer["changed"], dict(found)
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
+    policy: Path = tmp_path_factory.mktemp("audit") / "policy.yaml"
+    policy.write_text(json.dumps(POLICY))
+    with control_plane(f"--audit-policy-file={policy}", "--audit-log-path=audit.log") as plane:
+        define(plane, built("volcano") / "crds", tree.ROOT / "crds")
+        for name in ("left", "right"):
+            plane.kubectl("create", "namespace", name)
+        yield Audited(plane)
+        assert checklogs.crashes({log.stem: [log] for log in plane.folder.glob("kube-*.log")}) == []
+
+
+def flavours(prefix: str, number: int) -> list[dict[str, Any]]:
+    return [{"name": f"{prefix}-{one}", **SIZE} for one in range(number)]
+
+
+@pytest.mark.parametrize(
+    ("name", "objects", "unchanged"),
+    [
+        ("flavour", flavours("single", 1), {"get flavours": 1}),
+        ("flavour", flavours("few", 4), {"get flavours": 4}),
+        ("flavour", flavours("many", 5), {"list flavours": 1}),
+        ("queue", [{"name": f"q-{one}", "max": {"cpu": "1000m"}} for one in range(5)], {"list queues": 1}),
+        (
+            "filesystem",
+            [{"name": f"f-{one}", "namespace": space, **STORE} for one in range(5) for space in ("left", "right")],
+            # Secrets that an earlier declaration made and this one does not need would go.
+            {f"list {kind} {space}": 1 for kind in ("filesystems", "secrets") for space in ("left", "right")},
+        ),
+    ],
+    ids=["one", "few", "many", "of Volcano", "two namespaces"],
+)
+def test_a_run_that_changes_nothing_reads_once_and_writes_nothing(
+    audited: Audited, name: str, objects: list[dict[str, Any]], unchanged: dict[str, int]
+) -> None:
+    changed, asked = audited.asked(name, objects=objects)
+    assert changed
+    assert sum(number for what, number in asked.items() if what.startswith("patch")) == len(objects)
+    assert not [what for what in asked if what.startswith("dry")]
+    assert audited.asked(name, objects=objects) == (False, unchanged)
+
+
+def test_a_long_list_is_read_in_pages(audited: Audited) -> None:
+    objects = flavours("paged", PAGE + 1)
+    audited.asked("flavour", objects=objects)
+    changed, asked = audited.asked("flavour", objects=objects)
+    assert not changed
+    assert asked == {"list flavours": 2}
