@@ -37,7 +37,11 @@ HARMLESS = (
     Harmless("etcd", r"rejected connection on client endpoint", "gRPC tries a connection and takes another"),
     Harmless("etcd", r"on single port\. This is not recommended", "one member on one node"),
     Harmless("etcd", r"simple token is not cryptographically signed", "its users are certificates"),
-    Harmless("etcd", r"took too long|slow fdatasync|waiting for ReadIndex|overloaded", "a slow disk or a busy machine"),
+    Harmless(
+        "etcd",
+        r'took too long|slow fdatasync|waiting for ReadIndex|overloaded|"msg":"request stats"',
+        "a slow disk or a busy machine",
+    ),
     Harmless("apiserver", r"createTransport failed to connect", "the other side of what etcd rejected"),
     Harmless("apiserver", r"Skipping API \S+ because it has no resources", "said at every start"),
     Harmless("apiserver", r"Failed to ensure lease exists.*kube-system", "before it has made the namespace"),
