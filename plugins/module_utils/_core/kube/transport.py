@@ -44,6 +44,8 @@ _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _SHORTEST_TIMEOUT = 0.5
 # Watches and logs hold connections beside the writers.
 _SPARE_CONNECTIONS = 4
+# Of a thousand objects, each may have one of its own.
+_MOST_WARNINGS = 20
 
 
 class _Call(t.NamedTuple):
@@ -85,7 +87,7 @@ class Transport:
     ) -> None:
         self.connection = connection
         self.timeout = timeout
-        # What the server warned of (deprecated APIs, unknown fields), each once.
+        # What the server warned of (deprecated APIs, policies that only warn), each once, and not all of very many.
         self.warnings: list[str] = []
         self._connections = writers + _SPARE_CONNECTIONS
         self._agent = agent
@@ -261,7 +263,7 @@ class Transport:
         for header in headers:
             text = header.partition('"')[2].rpartition('"')[0].replace('\\"', '"') or header
             with self._lock:
-                if text not in self.warnings:
+                if text not in self.warnings and len(self.warnings) < _MOST_WARNINGS:
                     self.warnings.append(text)
 
     def _open(self, refused: _Opened | None = None) -> _Opened:
@@ -323,7 +325,12 @@ def _open(connection: Connection, credentials: Credentials, connections: int, ag
 
 
 def _socket(response: urllib3.BaseHTTPResponse) -> socket.socket | None:
-    found: socket.socket | None = getattr(response.connection, "sock", None)
+    """Below the TLS within the TLS of an https proxy, of which urllib3 makes something that is no socket."""
+    import socket
+
+    found = getattr(response.connection, "sock", None)
+    while found is not None and not isinstance(found, socket.socket):
+        found = getattr(found, "socket", None)
     return found
 
 

@@ -141,7 +141,14 @@ def _stream(
         for line in client.transport.lines(
             kind.path(namespace), query=query, asked=asked, deadline=deadline, opened=opened
         ):
-            event = json.loads(line)
+            if not line:
+                continue
+            try:
+                event = json.loads(line)
+            except ValueError:  # the rest of it was cut off
+                from . import unreachable
+
+                raise unreachable.error(EOFError(), client.transport.connection, asked, sent=True) from None
             if event["type"] == "ERROR":
                 status = event["object"]
                 raise client.transport.refusal(int(status.get("code") or 500), json.dumps(status).encode(), asked)
