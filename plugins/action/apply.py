@@ -44,13 +44,14 @@ class ActionModule(ActionBase):
             )
             return {**result, **there}
         checked = ArgumentSpecValidator(apply.SPEC).validate(_plain(arguments))
-        if checked.error_messages:
-            return {**result, "failed": True, "changed": False, "msg": _refusal(checked)}
         params = checked.validated_parameters
-        environment: dict[str, t.Any] = {}
-        ActionBase._compute_environment_string(self, environment)
-        ours = {str(name): str(value) for name, value in _plain(environment).items()}
-        done = apply.carry(params, {**os.environ, **ours}, check=self._task.check_mode, diff=self._task.diff)
+        if checked.error_messages:
+            done = apply.refused(params, _refusal(checked))
+        else:
+            environment: dict[str, t.Any] = {}
+            ActionBase._compute_environment_string(self, environment)
+            ours = {str(name): str(value) for name, value in _plain(environment).items()}
+            done = apply.carry(params, {**os.environ, **ours}, check=self._task.check_mode, diff=self._task.diff)
         hidden: dict[str, t.Any] = remove_values(done, checked._no_log_values | connect.secrets(params))
         return {**result, **hidden}
 

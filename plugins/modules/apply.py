@@ -165,14 +165,15 @@ objects:
 
 import os
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply, connect
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply
+from ansible_collections.paddleflow.core.plugins.module_utils._glue.module import Module
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=apply.SPEC, supports_check_mode=True)
-    module.no_log_values.update(connect.secrets(module.params))
+    module = Module(apply.SPEC)
     answer = apply.carry(module.params, os.environ, check=module.check_mode, diff=module._diff)
+    for text in answer.pop("warnings", ()):
+        module.warn(text)
     if answer.pop("failed", False):
         module.fail_json(**answer)
     module.exit_json(**answer)

@@ -19,6 +19,7 @@ from . import arguments, connect, documents, results
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from .._core.kube.client import Client
     from .._core.kube.conditions import Check
 
 SPEC: dict[str, Any] = {
@@ -47,10 +48,11 @@ _EXACT = ("paddleflow.org/", "batch.paddlepaddle.org/", "paddlepaddle.org/", "sc
 
 def carry(params: Mapping[str, Any], environment: Mapping[str, str], *, check: bool, diff: bool) -> dict[str, Any]:
     """The result of the task."""
+    client = None
     try:
         wrong = _contradiction(params)
         if wrong:
-            return _failed(params, wrong)
+            return refused(params, wrong)
         found = manifests.objects(_documents(params), params["namespace"] or "")
         client = connect.to(params, environment, discover=True)
         client.namespace = params["namespace"] or client.namespace
@@ -61,8 +63,8 @@ def carry(params: Mapping[str, Any], environment: Mapping[str, str], *, check: b
         if not check and not any(one.error for one in outcomes):
             outcomes = _waited(run, params, outcomes)
     except (KubeError, manifests.ManifestError, documents.DocumentError, TooManyError) as error:
-        return _failed(params, str(error))
-    return {**results.answer(outcomes, params["return_content"], diff), **_invocation(params)}
+        return {**refused(params, str(error)), **_warnings(client)}
+    return {**results.answer(outcomes, params["return_content"], diff), **_invocation(params), **_warnings(client)}
 
 
 def _contradiction(params: Mapping[str, Any]) -> str:
@@ -151,13 +153,14 @@ def _usual(live: Mapping[str, Any]) -> Check | None:
     return None
 
 
-def _failed(params: Mapping[str, Any], text: str) -> dict[str, Any]:
+def refused(params: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {"failed": True, "changed": False, "msg": text, **_invocation(params)}
 
 
+def _warnings(client: Client | None) -> dict[str, Any]:
+    found = connect.warnings(client.transport) if client else []
+    return {"warnings": found} if found else {}
+
+
 def _invocation(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, but not the objects: there may be Secrets among them."""
-    given = params["definition"]
-    number = len(given) if isinstance(given, list) else 1
-    shown = {**params, "definition": f"{number} documents" if given is not None else None}
-    return {"invocation": {"module_args": shown}}
+    return {"invocation": {"module_args": connect.shown(params)}}

@@ -9,14 +9,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from ansible.module_utils.basic import AnsibleModule
-
 from .._core.kube.errors import KubeError
 from .._core.model import options, own
 from . import arguments, connect
+from .module import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from ansible.module_utils.basic import AnsibleModule
 
     from .._core.kube.client import Client, Object
     from .._core.model.table import Noun
@@ -48,7 +49,7 @@ def run(noun: NounFile, more: More | None = None, beside: Mapping[str, Any] | No
 
 
 def answer(spec: Mapping[str, Any], read: Callable[[AnsibleModule, Client, float], Mapping[str, Any]]) -> NoReturn:
-    module = AnsibleModule(argument_spec=dict(spec), supports_check_mode=True)
+    module = Module(spec)
     try:
         said = read(module, connect.client(module), time.monotonic() + module.params["timeout"])
     except KubeError as error:

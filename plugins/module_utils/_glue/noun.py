@@ -9,17 +9,18 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
-from ansible.module_utils.basic import AnsibleModule
-
 from .._core.kube.declare import Run, Wanted, declare
 from .._core.kube.errors import KindNotServedError, KubeError
 from .._core.model import check, options, own
 from .._core.model.names import option
 from .._core.plan.compare import MANAGER
 from . import arguments, connect, results
+from .module import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from ansible.module_utils.basic import AnsibleModule
 
     from .._core.kube.client import Client
     from .._core.kube.conditions import Check
@@ -94,10 +95,9 @@ def run(
     leave(module, outcomes)
 
 
-def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[AnsibleModule, list[Declared]]:
+def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[Module, list[Declared]]:
     """The module of a noun with what was declared, when nothing is wrong with that."""
-    spec = {**arguments.of(noun.NOUN), **(beside or {})}
-    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    module = Module({**arguments.of(noun.NOUN), **(beside or {})})
     declarations, problems = read(noun, module.params)
     refuse(module, problems)
     return module, declarations

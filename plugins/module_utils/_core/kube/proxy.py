@@ -77,6 +77,11 @@ def basic(user_and_password: str) -> str:
     return "Basic " + base64.b64encode(user_and_password.encode()).decode("ascii")
 
 
+def password_of(url: t.Any) -> str:
+    """As it is written in the URL, whatever else is wrong with that."""
+    return str(url or "").rpartition("://")[2].rpartition("@")[0].partition(":")[2]
+
+
 def without_password(url: str) -> str:
     scheme, separator, rest = url.rpartition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
