@@ -4,18 +4,14 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
-from ansible.module_utils.common.parameters import remove_values
-from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 from ansible.template import trust_as_template
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply, connect, documents
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import documents
+from ansible_collections.paddleflow.core.plugins.plugin_utils.here import HereAction
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,46 +19,12 @@ if t.TYPE_CHECKING:
 _MANIFESTS = (".yaml", ".yml", ".json")
 
 
-class ActionModule(ActionBase):
-    """Reads files and templates where they are, on the control node; and where the task would run there too, as the same
-    user and by the same Python, it applies them itself: starting a process for a module costs far more than one object."""
-
-    _supports_check_mode = True
-    _supports_async = True
-    _supports_diff = True
+class ActionModule(HereAction):
+    """Reads files and templates where they are, on the control node."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        known = task_vars or {}
-        result: dict[str, t.Any] = super().run(tmp, known)
-        arguments = self._arguments()
-        if not self._here(known):
-            there: dict[str, t.Any] = self._execute_module(
-                module_name="paddleflow.core.apply",
-                module_args=arguments,
-                task_vars=known,
-                wrap_async=self._task.async_val,
-            )
-            return {**result, **there}
-        checked = ArgumentSpecValidator(apply.SPEC).validate(_plain(arguments))
-        params = checked.validated_parameters
-        if checked.error_messages:
-            done = apply.refused(params, _refusal(checked))
-        else:
-            environment: dict[str, t.Any] = {}
-            ActionBase._compute_environment_string(self, environment)
-            ours = {str(name): str(value) for name, value in _plain(environment).items()}
-            done = apply.carry(params, {**os.environ, **ours}, check=self._task.check_mode, diff=self._task.diff)
-        hidden: dict[str, t.Any] = remove_values(done, checked._no_log_values | connect.secrets(params))
-        return {**result, **hidden}
-
-    def _here(self, known: dict[str, t.Any]) -> bool:
-        python = str(self._templar.template(known.get("ansible_python_interpreter") or "auto"))
-        return (
-            self._connection.transport == "local"
-            and not self._play_context.become
-            and not self._task.async_val
-            and (python.startswith("auto") or os.path.realpath(python) == os.path.realpath(sys.executable))
-        )
+        result: dict[str, t.Any] = ActionBase.run(self, tmp, task_vars)
+        return {**result, **self.carried(self._arguments(), task_vars or {})}
 
     def _arguments(self) -> dict[str, t.Any]:
         """The options, with what files and templates say in the place of their names."""
@@ -87,14 +49,6 @@ class ActionModule(ActionBase):
         return {**arguments, "definition": [one for one, _where in found], "places": [where for _one, where in found]}
 
 
-def _refusal(checked: ValidationResult) -> str:
-    """As the process of a module says it."""
-    text: str = checked.errors.msg
-    if isinstance(checked.errors[0], UnsupportedError):
-        return f"Unsupported parameters for (paddleflow.core.apply) module: {text}"
-    return text
-
-
 def _names(given: t.Any) -> list[str]:
     return [str(name) for name in ([given] if isinstance(given, str) else given or [])]
 
@@ -109,17 +63,3 @@ def _files(path: Path, recursive: bool) -> Iterator[Path]:
     if not found:
         raise AnsibleActionFail(f"{path} holds no manifests: files whose names end with {', '.join(_MANIFESTS)}.")
     yield from found
-
-
-def _plain(value: t.Any) -> t.Any:
-    """Without Ansible's marks on values, of which nothing below knows."""
-    if isinstance(value, dict):
-        return {_plain(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, bool) or value is None:
-        return value
-    for kind in (str, int, float):
-        if isinstance(value, kind):
-            return kind(value)
-    return str(value)  # a date, which YAML makes of a text that looks like one

@@ -163,15 +163,13 @@ objects:
       type: dict
 """
 
-import os
-
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply
-from ansible_collections.paddleflow.core.plugins.module_utils._glue.module import Module
+from ansible_collections.paddleflow.core.plugins.module_utils._glue.module import begun
 
 
 def main() -> None:
-    module = Module(apply.SPEC)
-    answer = apply.carry(module.params, os.environ, check=module.check_mode, diff=module._diff)
+    module = begun(apply.SPEC)
+    answer = apply.carry(module.params, module.environment, check=module.check_mode, diff=module._diff)
     for text in answer.pop("warnings", ()):
         module.warn(text)
     if answer.pop("failed", False):

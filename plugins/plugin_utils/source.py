@@ -10,6 +10,7 @@ import typing as t
 
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
+from ansible_collections.paddleflow.core.plugins.plugin_utils.here import HereAction
 
 _REMEDY = (
     "A document has braces of its own, which Ansible expands before any module sees them: "
@@ -17,12 +18,10 @@ _REMEDY = (
 )
 
 
-class SourceAction(ActionBase):
+class SourceAction(HereAction):
     """Puts the text of `src` in the place of ``FIELD``, for one object and for each of `objects`."""
 
     FIELD: t.ClassVar[str]
-    _supports_check_mode = True
-    _supports_async = True
 
     @classmethod
     def finalize_task_arg(cls, name: str, value: t.Any, *more: t.Any, **named: t.Any) -> t.Any:
@@ -43,9 +42,7 @@ class SourceAction(ActionBase):
                 arguments["objects"] = objects
         except AnsibleError as error:
             return {**result, "failed": True, "msg": str(error)}
-        waited = bool(self._task.async_val)
-        result.update(self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=waited))
-        return result
+        return {**result, **self.carried(arguments, task_vars or {})}
 
     def _read(self, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         source = given.get("src")

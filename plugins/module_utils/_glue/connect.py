@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,6 @@ from .arguments import AUTH
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.connection import Connection
     from .module import Module
 
@@ -32,7 +29,7 @@ def client(module: Module, discover: bool = False, manager: str = MANAGER) -> Cl
     """
     :raises ConfigError: when nothing names a cluster, or what names it is wrong
     """
-    made = to(module.params, os.environ, discover, manager)
+    made = to(module.params, module.environment, discover, manager)
     module.transport = made.transport
     return made
 
@@ -69,7 +66,7 @@ def opened(server: Connection) -> Iterator[Client]:
         transport.close()
 
 
-def deadline(module: AnsibleModule) -> float:
+def deadline(module: Module) -> float:
     seconds: int = module.params["wait_timeout"]
     return time.monotonic() + seconds
 

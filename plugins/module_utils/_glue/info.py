@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from .._core.kube.errors import KubeError
 from .._core.model import options, own
 from . import arguments, connect
-from .module import Module
+from .module import begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.client import Client, Object
     from .._core.model.table import Noun
+    from .module import Module
 
     # Adds to what is said of each object; given the objects in the same order.
-    More = Callable[[AnsibleModule, Client, float, list[Object], list[dict[str, Any]]], None]
+    More = Callable[[Module, Client, float, list[Object], list[dict[str, Any]]], None]
 
 
 class NounFile(Protocol):
@@ -38,7 +37,7 @@ class NounFile(Protocol):
 def run(noun: NounFile, more: More | None = None, beside: Mapping[str, Any] | None = None) -> NoReturn:
     """Of a noun that is an object of its own."""
 
-    def read(module: AnsibleModule, client: Client, deadline: float) -> dict[str, Any]:
+    def read(module: Module, client: Client, deadline: float) -> dict[str, Any]:
         found = _objects(noun.NOUN, client, module.params, deadline)
         entries = [_entry(noun, one) for one in found]
         if more:
@@ -48,8 +47,8 @@ def run(noun: NounFile, more: More | None = None, beside: Mapping[str, Any] | No
     answer({**arguments.info(noun.NOUN), **(beside or {})}, read)
 
 
-def answer(spec: Mapping[str, Any], read: Callable[[AnsibleModule, Client, float], Mapping[str, Any]]) -> NoReturn:
-    module = Module(spec)
+def answer(spec: Mapping[str, Any], read: Callable[[Module, Client, float], Mapping[str, Any]]) -> NoReturn:
+    module = begun(spec)
     try:
         said = read(module, connect.client(module), time.monotonic() + module.params["timeout"])
     except KubeError as error:

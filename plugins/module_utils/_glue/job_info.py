@@ -14,9 +14,9 @@ from .._core.model.jobs import state
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.client import Client, Object
+    from .module import Module
+
 
 BESIDE: dict[str, Any] = {
     "logs": {"type": "bool", "default": False},
@@ -25,9 +25,7 @@ BESIDE: dict[str, Any] = {
 _JOB = "volcano.sh/job-name"
 
 
-def more(
-    module: AnsibleModule, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]
-) -> None:
+def more(module: Module, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]) -> None:
     if not found:
         return
     spaces = {one["metadata"]["namespace"] for one in found}

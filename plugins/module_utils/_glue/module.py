@@ -6,6 +6,8 @@ very beginning: Ansible logs them, and shows them with the refusal of a wrong on
 
 from __future__ import annotations
 
+import os
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -13,12 +15,13 @@ from ansible.module_utils.basic import AnsibleModule
 from . import connect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from .._core.kube.transport import Transport
 
 
 class Module(AnsibleModule):
+    environment: Mapping[str, str] = os.environ
     # Set when it asks for the first time.
     transport: Transport | None = None
 
@@ -42,3 +45,11 @@ class Module(AnsibleModule):
         for text in connect.warnings(self.transport):
             self.warn(text)
         AnsibleModule._return_formatted(self, kwargs)
+
+
+# Who runs modules without a process for each (plugin_utils/here.py) puts another way to begin one here.
+BEGIN: ContextVar[Callable[[Mapping[str, Any]], Module]] = ContextVar("begin", default=Module)
+
+
+def begun(spec: Mapping[str, Any]) -> Module:
+    return BEGIN.get()(spec)

@@ -15,18 +15,17 @@ from .._core.model import check, options, own
 from .._core.model.names import option
 from .._core.plan.compare import MANAGER
 from . import arguments, connect, results
-from .module import Module
+from .module import begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from ansible.module_utils.basic import AnsibleModule
 
     from .._core.kube.client import Client
     from .._core.kube.conditions import Check
     from .._core.kube.declare import Outcome
     from .._core.model.check import Problem
     from .._core.model.table import Noun, Ready
+    from .module import Module
 
 
 class Readable(Protocol):
@@ -66,7 +65,7 @@ class Planned(NamedTuple):
 
 def run(
     noun: NounFile,
-    carry: Callable[[AnsibleModule, Run, Sequence[Planned]], list[Outcome]] | None = None,
+    carry: Callable[[Module, Run, Sequence[Planned]], list[Outcome]] | None = None,
     beside: Mapping[str, Any] | None = None,
     complete: Callable[..., tuple[list[Declared], list[str]]] | None = None,
 ) -> NoReturn:
@@ -97,19 +96,19 @@ def run(
 
 def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[Module, list[Declared]]:
     """The module of a noun with what was declared, when nothing is wrong with that."""
-    module = Module({**arguments.of(noun.NOUN), **(beside or {})})
+    module = begun({**arguments.of(noun.NOUN), **(beside or {})})
     declarations, problems = read(noun, module.params)
     refuse(module, problems)
     return module, declarations
 
 
-def refuse(module: AnsibleModule, problems: Sequence[str]) -> None:
+def refuse(module: Module, problems: Sequence[str]) -> None:
     """Ends the task when there are problems."""
     if problems:
         module.fail_json(msg="\n".join(problems), problems=problems)
 
 
-def manner(module: AnsibleModule, client: Client) -> Run:
+def manner(module: Module, client: Client) -> Run:
     """How the options say that a declaration is carried out."""
     return Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
 
@@ -315,7 +314,7 @@ def _identity(noun: NounFile, name: str, namespace: str) -> dict[str, Any]:
     return {"apiVersion": noun.NOUN["api"], "kind": noun.NOUN["kind"], "metadata": metadata}
 
 
-def leave(module: AnsibleModule, outcomes: Sequence[Outcome]) -> NoReturn:
+def leave(module: Module, outcomes: Sequence[Outcome]) -> NoReturn:
     answer = results.answer(outcomes, module.params["return_content"], module._diff)
     if answer.pop("failed", False):
         module.fail_json(**answer)

@@ -13,14 +13,14 @@ from .._core.model.queue import NOUN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ansible.module_utils.basic import AnsibleModule
-
+    from .module import Module
     from .noun import Planned
+
 
 BESIDE = {"force": {"type": "bool", "default": False}}
 
 
-def carry(module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
+def carry(module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
     names = {
         one.wanted.object["metadata"]["name"]
         for one in planned
