@@ -7,8 +7,10 @@ from __future__ import annotations
 import os
 import sys
 import typing as t
+from datetime import date
 from pathlib import Path
 
+from ansible.constants import config
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
 from ansible.module_utils.common.parameters import remove_values
@@ -34,7 +36,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         known = task_vars or {}
         result: dict[str, t.Any] = super().run(tmp, known)
-        arguments = self._arguments()
+        arguments = _plain(self._arguments(known))
         if not self._here(known):
             there: dict[str, t.Any] = self._execute_module(
                 module_name="paddleflow.core.apply",
@@ -43,7 +45,7 @@ class ActionModule(ActionBase):
                 wrap_async=self._task.async_val,
             )
             return {**result, **there}
-        checked = ArgumentSpecValidator(apply.SPEC).validate(_plain(arguments))
+        checked = ArgumentSpecValidator(apply.SPEC).validate(arguments)
         params = checked.validated_parameters
         if checked.error_messages:
             done = apply.refused(params, _refusal(checked))
@@ -56,15 +58,17 @@ class ActionModule(ActionBase):
         return {**result, **hidden}
 
     def _here(self, known: dict[str, t.Any]) -> bool:
-        python = str(self._templar.template(known.get("ansible_python_interpreter") or "auto"))
+        named = known.get("ansible_python_interpreter") or config.get_config_value("INTERPRETER_PYTHON")
+        python = str(self._templar.template(named))
         return (
             self._connection.transport == "local"
             and not self._play_context.become
             and not self._task.async_val
-            and (python.startswith("auto") or os.path.realpath(python) == os.path.realpath(sys.executable))
+            # By the path as it is written: behind their links, the Pythons of all virtual environments are one.
+            and (python.startswith("auto") or Path(python).absolute() == Path(sys.executable).absolute())
         )
 
-    def _arguments(self) -> dict[str, t.Any]:
+    def _arguments(self, known: dict[str, t.Any]) -> dict[str, t.Any]:
         """The options, with what files and templates say in the place of their names."""
         arguments = dict(self._task.args)
         sources = {name: arguments.pop(name, None) for name in ("src", "template")}
@@ -77,14 +81,30 @@ class ActionModule(ActionBase):
         try:
             for name in _names(sources["src"]):
                 for file in _files(Path(ActionBase._find_needle(self, "files", name)), bool(recursive)):
-                    found += documents.parse(file.read_text(encoding="utf-8"), str(file))
+                    found += documents.parse(str(self._read(file)), str(file))
             for name in _names(sources["template"]):
                 path = Path(ActionBase._find_needle(self, "templates", name))
-                text = self._templar.template(trust_as_template(path.read_text(encoding="utf-8")))
-                found += documents.parse(str(text), str(path))
+                found += documents.parse(self._rendered(path, known), str(path))
         except documents.DocumentError as error:
             raise AnsibleActionFail(str(error)) from error
         return {**arguments, "definition": [one for one, _where in found], "places": [where for _one, where in found]}
+
+    def _read(self, path: Path) -> str:
+        """Also what Ansible Vault encrypted."""
+        text: str = self._loader.get_text_file_contents(str(path))
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise AnsibleActionFail(f"{path} is no text in UTF-8: save it as such.") from None
+        return text
+
+    def _rendered(self, path: Path, known: dict[str, t.Any]) -> str:
+        """As ansible.builtin.template does it: what is included is looked for beside the template too."""
+        folders = [*known.get("ansible_search_path", ()), self._loader.get_basedir(), str(path.parent)]
+        places = [place for folder in folders for place in (str(Path(folder, "templates")), str(folder))]
+        templar = self._templar.copy_with_new_env(searchpath=places, available_variables=known)
+        text = templar.template(trust_as_template(self._read(path)), escape_backslashes=False)
+        return "" if text is None else str(text)
 
 
 def _refusal(checked: ValidationResult) -> str:
@@ -111,15 +131,23 @@ def _files(path: Path, recursive: bool) -> Iterator[Path]:
     yield from found
 
 
-def _plain(value: t.Any) -> t.Any:
-    """Without Ansible's marks on values, of which nothing below knows."""
+_NO_VALUES = ((bytes, "write its base64 as text"), ((set, frozenset), "write it as a list"))
+
+
+def _plain(value: t.Any, path: str = "") -> t.Any:
+    """Without Ansible's marks on values, of which nothing below knows, and the same for both ways."""
     if isinstance(value, dict):
-        return {_plain(key): _plain(item) for key, item in value.items()}
+        return {_plain(key): _plain(item, f"{path}.{key}" if path else str(key)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_plain(item, f"{path}[{number}]") for number, item in enumerate(value)]
     if isinstance(value, bool) or value is None:
         return value
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)
-    return str(value)  # a date, which YAML makes of a text that looks like one
+    for kinds, remedy in _NO_VALUES:
+        if isinstance(value, kinds):
+            raise AnsibleActionFail(f"{path} is {type(value).__name__}, which no object can hold: {remedy}.")
+    return (
+        value.isoformat() if isinstance(value, date) else str(value)
+    )  # of a text that looks like a time, YAML makes one

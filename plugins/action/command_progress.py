@@ -109,7 +109,9 @@ class ActionModule(ActionBase):
                 if seconds >= timeout:
                     return True
                 with suppress(OSError):  # also when nothing new is there to say: who waits sees that it goes on
-                    display.display(f"    {progress_line(progress.read_text(encoding='utf-8', errors='replace'), seconds)}")
+                    display.display(
+                        f"    {progress_line(progress.read_text(encoding='utf-8', errors='replace'), seconds)}"
+                    )
         finally:
             # Also on the way out of an interrupted play: nothing of the command may outlive the task.
             if process.poll() is None:
