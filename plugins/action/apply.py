@@ -24,9 +24,10 @@ class ActionModule(HereAction):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = ActionBase.run(self, tmp, task_vars)
-        return {**result, **self.carried(self._arguments(), task_vars or {})}
+        known = task_vars or {}
+        return {**result, **self.carried(self._arguments(known), known)}
 
-    def _arguments(self) -> dict[str, t.Any]:
+    def _arguments(self, known: dict[str, t.Any]) -> dict[str, t.Any]:
         """The options, with what files and templates say in the place of their names."""
         arguments = dict(self._task.args)
         sources = {name: arguments.pop(name, None) for name in ("src", "template")}
@@ -39,14 +40,30 @@ class ActionModule(HereAction):
         try:
             for name in _names(sources["src"]):
                 for file in _files(Path(ActionBase._find_needle(self, "files", name)), bool(recursive)):
-                    found += documents.parse(file.read_text(encoding="utf-8"), str(file))
+                    found += documents.parse(str(self._read(file)), str(file))
             for name in _names(sources["template"]):
                 path = Path(ActionBase._find_needle(self, "templates", name))
-                text = self._templar.template(trust_as_template(path.read_text(encoding="utf-8")))
-                found += documents.parse(str(text), str(path))
+                found += documents.parse(self._rendered(path, known), str(path))
         except documents.DocumentError as error:
             raise AnsibleActionFail(str(error)) from error
         return {**arguments, "definition": [one for one, _where in found], "places": [where for _one, where in found]}
+
+    def _read(self, path: Path) -> str:
+        """Also what Ansible Vault encrypted."""
+        text: str = self._loader.get_text_file_contents(str(path))
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise AnsibleActionFail(f"{path} is no text in UTF-8: save it as such.") from None
+        return text
+
+    def _rendered(self, path: Path, known: dict[str, t.Any]) -> str:
+        """As ansible.builtin.template does it: what is included is looked for beside the template too."""
+        folders = [*known.get("ansible_search_path", ()), self._loader.get_basedir(), str(path.parent)]
+        places = [place for folder in folders for place in (str(Path(folder, "templates")), str(folder))]
+        templar = self._templar.copy_with_new_env(searchpath=places, available_variables=known)
+        text = templar.template(trust_as_template(self._read(path)), escape_backslashes=False)
+        return "" if text is None else str(text)
 
 
 def _names(given: t.Any) -> list[str]:

@@ -10,9 +10,12 @@ import importlib
 import os
 import sys
 import typing as t
+from datetime import date
 from functools import partial
 from pathlib import Path
 
+from ansible.constants import config
+from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
 from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.errors import UnsupportedError
@@ -43,9 +46,10 @@ class HereAction(ActionBase):
 
     def carried(self, arguments: t.Mapping[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """What the module answers."""
+        given = plain(arguments)
         if not self._is_here(task_vars):
             sent: dict[str, t.Any] = self._execute_module(
-                module_args=dict(arguments), task_vars=task_vars, wrap_async=bool(self._task.async_val)
+                module_args=given, task_vars=task_vars, wrap_async=bool(self._task.async_val)
             )
             return sent
         environment: dict[str, t.Any] = {}
@@ -53,7 +57,7 @@ class HereAction(ActionBase):
         ours = {str(name): str(value) for name, value in plain(environment).items()}
         name = (self._task.resolved_action or self._task.action).rpartition(".")[2]
         begin = partial(
-            Here, name=name, given=plain(arguments), environment={**os.environ, **ours},
+            Here, name=name, given=given, environment={**os.environ, **ours},
             check=self._task.check_mode, diff=self._task.diff,
         )  # fmt: skip
         token = module.BEGIN.set(begin)
@@ -66,12 +70,13 @@ class HereAction(ActionBase):
         raise AssertionError(f"the module {name} ended without a result")
 
     def _is_here(self, task_vars: t.Mapping[str, t.Any]) -> bool:
-        python = str(self._templar.template(task_vars.get("ansible_python_interpreter") or "auto"))
+        named = task_vars.get("ansible_python_interpreter") or config.get_config_value("INTERPRETER_PYTHON")
+        python = str(self._templar.template(named))
         return (
             self._connection.transport == "local"
             and not self._play_context.become
             and not self._task.async_val
-            # Not by what they are links to: the Pythons of two virtual environments may be links to one.
+            # By the path as it is written: behind their links, the Pythons of all virtual environments are one.
             and (python.startswith("auto") or Path(python).absolute() == Path(sys.executable).absolute())
         )
 
@@ -122,15 +127,22 @@ def _refusal(name: str, checked: ValidationResult) -> str:
     return text
 
 
-def plain(value: t.Any) -> t.Any:
-    """Without Ansible's marks on values, of which nothing below knows."""
+_NO_VALUES = ((bytes, "write its base64 as text"), ((set, frozenset), "write it as a list"))
+
+
+def plain(value: t.Any, path: str = "") -> t.Any:
+    """Without Ansible's marks on values, of which nothing below knows, and the same for both ways."""
     if isinstance(value, dict):
-        return {plain(key): plain(item) for key, item in value.items()}
+        return {plain(key): plain(item, f"{path}.{key}" if path else str(key)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [plain(item, f"{path}[{number}]") for number, item in enumerate(value)]
     if isinstance(value, bool) or value is None:
         return value
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)
-    return str(value)  # a date, which YAML makes of a text that looks like one
+    for kinds, remedy in _NO_VALUES:
+        if isinstance(value, kinds):
+            raise AnsibleActionFail(f"{path} is {type(value).__name__}, which no object can hold: {remedy}.")
+    # YAML makes a time of a text that looks like one.
+    return value.isoformat() if isinstance(value, date) else str(value)
