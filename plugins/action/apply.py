@@ -11,6 +11,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.template import trust_as_template
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import documents
+from ansible_collections.paddleflow.core.plugins.modules import apply
 from ansible_collections.paddleflow.core.plugins.plugin_utils.here import HereAction
 
 if t.TYPE_CHECKING:
@@ -21,6 +22,8 @@ _MANIFESTS = (".yaml", ".yml", ".json")
 
 class ActionModule(HereAction):
     """Reads files and templates where they are, on the control node."""
+
+    MODULE = apply
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = ActionBase.run(self, tmp, task_vars)

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from ansible_collections.paddleflow.core.plugins.modules import node_group
 from ansible_collections.paddleflow.core.plugins.plugin_utils.here import HereAction
 
 
 class ActionModule(HereAction):
-    pass
+    MODULE = node_group

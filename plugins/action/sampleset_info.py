@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from ansible_collections.paddleflow.core.plugins.modules import sampleset_info
 from ansible_collections.paddleflow.core.plugins.plugin_utils.here import HereAction
 
 
 class ActionModule(HereAction):
-    pass
+    MODULE = sampleset_info

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import typing as t
+from contextlib import suppress
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,12 @@ from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import connect, module
 
-_MODULES = "ansible_collections.paddleflow.core.plugins.modules."
+if t.TYPE_CHECKING:
+    import types
+
+# Ansible loads an action before it makes its workers: what is imported by then, no worker imports for itself.
+with suppress(ImportError):
+    import urllib3  # noqa: F401 (it takes longer than all that a module does with it)
 
 
 class Left(BaseException):
@@ -36,6 +41,7 @@ class Left(BaseException):
 class HereAction(ActionBase):
     """Runs the task's module itself where it would run on this machine, as the same user and by the same Python; else sends it."""
 
+    MODULE: types.ModuleType
     _supports_check_mode = True
     _supports_async = True
     _supports_diff = True
@@ -55,14 +61,14 @@ class HereAction(ActionBase):
         environment: dict[str, t.Any] = {}
         ActionBase._compute_environment_string(self, environment)
         ours = {str(name): str(value) for name, value in plain(environment).items()}
-        name = (self._task.resolved_action or self._task.action).rpartition(".")[2]
+        name = self.MODULE.__name__.rpartition(".")[2]
         begin = partial(
             Here, name=name, given=given, environment={**os.environ, **ours},
             check=self._task.check_mode, diff=self._task.diff,
         )  # fmt: skip
         token = module.BEGIN.set(begin)
         try:
-            importlib.import_module(_MODULES + name).main()
+            self.MODULE.main()
         except Left as left:
             return left.result
         finally:

@@ -52,7 +52,7 @@ class Runner:
         told = "{{ [" + ", ".join(f"r{number}" for number in range(len(tasks))) + "] | to_json }}"
         copied = {"content": told, "dest": str(folder / "results.json")}
         keep = {"ansible.builtin.copy": copied, "check_mode": False, "diff": False}
-        python = {} if way == "here" else {"ansible_python_interpreter": str(self._other_python())}
+        python = {} if way == "here" else {"ansible_python_interpreter": str(checkout_play.other_python(self.folder))}
         text = {
             "hosts": "localhost",
             "connection": "local",
@@ -72,13 +72,6 @@ class Runner:
     def apply(self, way: str = "here", **options: Any) -> Any:
         (result,) = self.tasks(applied(**options), way=way)
         return result
-
-    def _other_python(self) -> Path:
-        script = self.folder / "python"
-        if not script.exists():
-            script.write_text(f'#!/bin/sh\nexec {checkout_play.ANSIBLE.with_name("python")} "$@"\n')
-            script.chmod(0o755)
-        return script
 
 
 @pytest.fixture

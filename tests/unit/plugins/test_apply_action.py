@@ -18,21 +18,25 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import VaultLib, VaultSecret
 from ansible.template import Templar, trust_as_template
 from ansible_collections.paddleflow.core.plugins.action import apply
+from ansible_collections.paddleflow.core.plugins.plugin_utils import here
 
 
 def action(folder: Path, args: dict[str, Any], transport: str = "local", become: bool = False, later: int = 0) -> Any:
     loader = DataLoader()
     loader.set_basedir(str(folder))
-    loader.set_vault_secrets([("default", VaultSecret(b"password"))])
+    secrets: Any = [("default", VaultSecret(b"password"))]
+    loader.set_vault_secrets(secrets)
     task = SimpleNamespace(args=args, async_val=later, get_search_path=lambda: [str(folder)])
-    return apply.ActionModule(
-        task=task, connection=SimpleNamespace(transport=transport), play_context=SimpleNamespace(become=become),
-        loader=loader, templar=Templar(loader, {"who": "ann"}), shared_loader_obj=None,
-    )  # fmt: skip
+    play: Any = {
+        "task": task,
+        "connection": SimpleNamespace(transport=transport),
+        "play_context": SimpleNamespace(become=become),
+    }
+    return apply.ActionModule(**play, loader=loader, templar=Templar(loader, {"who": "ann"}), shared_loader_obj=None)
 
 
 @pytest.mark.parametrize(
-    ("python", "context", "here"),
+    ("python", "context", "runs_here"),
     [
         (None, {}, True),
         ("auto_silent", {}, True),
@@ -44,20 +48,20 @@ def action(folder: Path, args: dict[str, Any], transport: str = "local", become:
         ("/usr/bin/env", {}, False),
     ],
 )
-def test_where_it_runs(python: str | None, context: dict[str, Any], here: bool, tmp_path: Path) -> None:
+def test_where_it_runs(python: str | None, context: dict[str, Any], runs_here: bool, tmp_path: Path) -> None:
     made = action(tmp_path, {}, **context)
     made._templar.available_variables = {"ansible_playbook_python": sys.executable}
-    assert made._here({"ansible_python_interpreter": python} if python else {}) is here
+    assert made._is_here({"ansible_python_interpreter": python} if python else {}) is runs_here
 
 
 def test_the_python_of_another_environment_is_another(tmp_path: Path) -> None:
     """Whatever its link leads to."""
     (tmp_path / "python").symlink_to(os.path.realpath(sys.executable))
-    assert not action(tmp_path, {})._here({"ansible_python_interpreter": str(tmp_path / "python")})
+    assert not action(tmp_path, {})._is_here({"ansible_python_interpreter": str(tmp_path / "python")})
 
 
 def read(made: Any) -> Any:
-    return apply._plain(made._arguments({"who": "ann", "ansible_search_path": []}))["definition"]
+    return here.plain(made._arguments({"who": "ann", "ansible_search_path": []}))["definition"]
 
 
 def test_encrypted_files_are_read(tmp_path: Path) -> None:
@@ -85,7 +89,7 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 
 def test_times_are_texts_as_the_api_server_reads_them() -> None:
     given = {"at": datetime(2024, 1, 1, 10, tzinfo=UTC), "on": [date(2024, 1, 1)]}
-    assert apply._plain(given) == {"at": "2024-01-01T10:00:00+00:00", "on": ["2024-01-01"]}
+    assert here.plain(given) == {"at": "2024-01-01T10:00:00+00:00", "on": ["2024-01-01"]}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +101,7 @@ def test_times_are_texts_as_the_api_server_reads_them() -> None:
 )  # fmt: skip
 def test_values_that_no_object_can_hold_are_refused(text: str, said: str) -> None:
     with pytest.raises(AnsibleActionFail) as raised:
-        apply._plain(yaml.safe_load(text))
+        here.plain(yaml.safe_load(text))
     assert str(raised.value).startswith(said)
 
 
