@@ -6,6 +6,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
+import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +65,85 @@ def test_masquerade_is_for_what_leaves_the_machine(config: Config) -> None:
     assert 'ip saddr { 10.2.0.0/16, 10.1.0.2 } oifname != "pf" masquerade' in network.outbound_table(config)
 
 
+class Net:
+    """Answers as `ip` and `nft` do on a host whose cluster is up, and keeps what was asked of them."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ran: list[list[str]] = []
+        self.loaded: list[str] = []
+        self.table = False
+        self.forwarding = folder / "ip_forward"
+        self.forwarding.write_text("0")
+        monkeypatch.setattr(network, "FORWARDING", self.forwarding)
+        monkeypatch.setattr(network, "namespace_path", lambda _config: folder)
+        monkeypatch.setattr(Host, "run", self.run)
+        monkeypatch.setattr(Host, "succeeds", self.succeeds)
+
+    def succeeds(self, command: list[str]) -> bool:
+        self.ran.append(command)
+        return self.table if command[0] == "nft" else True
+
+    def run(self, command: list[str]) -> str:
+        self.ran.append(command)
+        if command[:2] == ["nft", "-f"]:
+            self.loaded.append(Path(command[2]).read_text())
+            self.table = True
+        if command[:2] == ["nft", "delete"]:
+            self.table = False
+        if "-json" in command:
+            address = "10.1.0.2" if "-netns" in command else "10.1.0.1"
+            return json.dumps([{"addr_info": [{"local": address, "prefixlen": 30}]}])
+        return "10.2.0.0/16 10.3.0.0/16 default" if "route" in command else ""
+
+
+def outward(config: Config, **changes: object) -> Config:
+    config.run_dir.mkdir(exist_ok=True)
+    return replace(config, network=replace(config.network, **{"outbound": True, **changes}))  # type: ignore[arg-type]
+
+
+def test_a_changed_range_is_masqueraded_in_the_place_of_the_old_one(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Net(tmp_path, monkeypatch)
+    network.up(outward(config), Host())
+    again = Host()
+    network.up(outward(config), again)
+    assert again.changes == []
+    network.up(outward(config, pod_cidr="10.9.0.0/16"), Host())
+    assert ["10.2.0.0/16" in rules for rules in net.loaded] == [True, False]
+    assert "{ 10.9.0.0/16, 10.1.0.2 }" in net.loaded[1]
+    # The table that there may be is replaced in the same step.
+    assert net.loaded[1].startswith("table ip pf\ndelete table ip pf\ntable ip pf {\n")
+    net.table = False  # by somebody's `nft flush ruleset`
+    network.up(outward(config, pod_cidr="10.9.0.0/16"), Host())
+    assert len(net.loaded) == 3
+
+
+def test_without_outbound_traffic_the_machine_forwards_as_it_did_before(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Net(tmp_path, monkeypatch)
+    network.up(outward(config), Host())
+    assert net.forwarding.read_text() == "1"
+    network.up(outward(config, outbound=False), Host())
+    assert net.forwarding.read_text() == "0"
+    assert not net.table
+    net.forwarding.write_text("1")  # by the machine's owner, before the cluster wanted it
+    network.up(outward(config), Host())
+    network.down(outward(config), Host())
+    assert net.forwarding.read_text() == "1"
+
+
+def test_nothing_is_run_that_no_package_list_brings(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Net(tmp_path, monkeypatch)
+    network.up(outward(config), Host())
+    inside = [command[4:] for command in net.ran if command[:3] == ["ip", "netns", "exec"]]
+    assert inside == [["sh", "-c", f"echo 1 >{net.forwarding}"]]
+    assert {command[0] for command in net.ran} == {"ip", "nft"}  # iproute2, nftables
+
+
 @pytest.mark.parametrize("folder", ["/", "/var", "var/lib/pf", "/var/lib/../.."])
 def test_a_folder_that_would_take_the_system_with_it_is_refused(folder: str, tmp_path: Path) -> None:
     path = tmp_path / "node.json"
@@ -87,6 +169,73 @@ def test_mounts_are_read_as_the_kernel_writes_them() -> None:
 def test_mounts_go_the_last_first_and_never_those_of_a_neighbour() -> None:
     found = mounts.below(mounts.parse(MOUNTINFO), [Path("/var/lib/pf")])
     assert found == ["/var/lib/pf/kubelet/pods/a b", "/var/lib/pf/kubelet"]
+
+
+DISKS = """\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+23 22 254:16 / {data} rw,relatime - ext4 /dev/vdb rw
+24 22 0:44 / {run} rw,relatime - tmpfs tmpfs rw
+"""
+
+
+@pytest.fixture
+def disks(config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
+    """Somebody's disks are mounted for the cluster's data and its sockets; nothing of it runs."""
+    mountinfo = tmp_path / "mountinfo"
+    mountinfo.write_text(DISKS.format(data=config.data_dir, run=config.run_dir))
+    monkeypatch.setattr(mounts, "MOUNTINFO", mountinfo)
+    for part in (cgroups, network, leftovers):
+        monkeypatch.setattr(part, "down", lambda _config, _host: None)
+    monkeypatch.setattr(services, "stop", lambda *_given: None)
+    monkeypatch.setattr(cgroups, "end_pods", lambda _config, _host: None)
+    for folder in ("lost+found", "etcd/member", "kubelet", "lib"):
+        (config.data_dir / folder).mkdir(parents=True)
+    (config.run_dir / "sockets").mkdir(parents=True)
+    for file in (tool.MARKER, "node.json", "etcd/member/wal"):
+        (config.data_dir / file).write_text("{}")
+    return config
+
+
+def test_a_disk_that_is_mounted_for_the_data_is_never_unmounted(disks: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Host, "run", staticmethod(lambda command: pytest.fail(f"ran {command}")))
+    tool.stop(disks, Host())
+    assert (disks.data_dir / "etcd/member/wal").exists()
+    assert list(disks.run_dir.iterdir()) == []
+
+
+def test_a_disk_that_is_mounted_for_the_data_is_emptied_and_stays(disks: Config) -> None:
+    look = Host(check=True)
+    tool.down(disks, look)
+    assert f"nothing in {disks.data_dir}" in look.changes
+    assert (disks.data_dir / tool.MARKER).exists()
+    tool.down(disks, Host())
+    assert [path.name for path in disks.data_dir.iterdir()] == ["lost+found"]
+    assert not tool.trash(disks).exists()
+    again = Host()
+    tool.down(disks, again)
+    assert again.changes == []
+
+
+def test_a_removal_from_a_disk_that_is_killed_leaves_no_state_to_go_on_with_and_can_be_repeated(
+    disks: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+    moved: list[str] = []
+
+    def killed(path: Path, target: Path) -> Path:
+        moved.append(path.name)
+        if len(moved) == 3:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            tool.down(disks, Host())
+    assert moved[:2] == ["etcd", "node.json"]
+    assert {path.name for path in disks.data_dir.iterdir()} >= {tool.MARKER, "lib"}
+    tool.down(disks, Host())
+    assert [path.name for path in disks.data_dir.iterdir()] == ["lost+found"]
 
 
 def test_hierarchies_of_cgroup_v1_and_v2(tmp_path: Path) -> None:
@@ -129,6 +278,63 @@ def test_a_unit_restarts_joins_the_namespace_and_escapes_what_systemd_reads(conf
     assert "KillMode=mixed\n" in etcd
     assert "KillMode=process\n" in containerd  # containers outlive a restart of containerd
     assert services.systemd_quote('a%b$c"d') == '"a%%b$$c\\"d"'
+
+
+def test_what_was_stopped_does_not_come_back_with_a_boot(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """etcd runs, containerd failed by itself; the node's unit brings namespace and mounts."""
+    active, enabled = {"pf-etcd.service"}, {"pf-etcd.service", "pf-containerd.service", "pf-node.service"}
+    for unit in enabled:
+        (tmp_path / unit).touch()
+
+    def systemctl(command: Sequence[str]) -> str:
+        *_words, unit = command
+        if command[1] == "show":
+            return "active\n" if unit in active else "failed\n"
+        assert command[1] in ("stop", "disable"), command
+        active.discard(unit)
+        if command[1] == "disable":
+            enabled.remove(unit)
+        return ""
+
+    monkeypatch.setattr(services, "UNITS", tmp_path)
+    monkeypatch.setattr(Host, "run", staticmethod(systemctl))
+    monkeypatch.setattr(Host, "succeeds", staticmethod(lambda command: command[-1] in enabled))
+    systemd = replace(config, supervisor="systemd")
+    services.stop(systemd, Host(), services.OF_PODS)
+    assert "pf-node.service" in enabled, "only the first half of a stop"
+    services.stop(systemd, Host())
+    assert (active, enabled) == (set(), set())
+    again = Host()
+    services.stop(systemd, again)
+    assert again.changes == []
+
+
+ANALYZE = shutil.which("systemd-analyze")
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not installed")
+def test_systemd_finds_nothing_wrong_with_the_units(config: Config, tmp_path: Path) -> None:
+    words = ["/bin/true", "--name=a b", "100%", "$HOME"]
+    program = replace(config.services[0], argv=words, environment={"A": "b c"})
+    texts = {
+        "pf-node.service": services.node_unit(config),
+        "pf-etcd.service": services.systemd_unit(config, program),
+        "pf-containerd.service": services.systemd_unit(config, replace(program, keeps_children=True)),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert verify(tmp_path, *texts) == ""
+    (tmp_path / "pf-node.service").write_text(texts["pf-node.service"].replace("Type=", "Typ="))
+    assert "Typ" in verify(tmp_path, "pf-node.service"), "it would not have told"
+
+
+def verify(folder: Path, *units: str) -> str:
+    """Of the units alone: others that the machine has may have their own faults."""
+    command = [str(ANALYZE), "verify", "--man=no", "--generators=no", *(str(folder / unit) for unit in units)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "\n".join(line for line in (done.stdout + done.stderr).splitlines() if "pf-" in line)
 
 
 def test_the_environment_of_a_dead_process_is_empty() -> None:
@@ -221,9 +427,9 @@ def test_the_marker_goes_last_and_an_earlier_removal_is_made_good(config: Config
         (folder / "deep/er").mkdir(parents=True)
         (folder / tool.MARKER).write_text("{}")
         (folder / "deep/link").symlink_to("/")
-    tool.empty(tool.trash(config))
+    tool.remove(tool.trash(config))
     assert not tool.trash(config).exists()
-    tool.empty(tool.trash(config))  # twice is once
+    tool.remove(tool.trash(config))  # twice is once
     assert config.data_dir.exists()
 
 
@@ -235,6 +441,9 @@ def test_pods_end_after_what_would_start_them_anew_and_before_what_waits_for_the
     class Keeper:
         def supervised(self, service: Service) -> bool:
             return service.name in running
+
+        def enabled(self) -> list[str]:
+            return []
 
         def stop(self, service: Service) -> None:
             running.remove(service.name)
