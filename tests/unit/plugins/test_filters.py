@@ -55,6 +55,15 @@ def test_the_provider_of_another_cluster_is_refused() -> None:
     assert choice["refused"].startswith("an earlier run made a cluster of provider k3s here")
 
 
+# ---- range_address ---------------------------------------------------------------------------------------------------
+
+
+def test_an_address_of_a_range() -> None:
+    assert FILTERS["range_address"]("10.203.7.16/28", 10) == "10.203.7.26"
+    with pytest.raises(AnsibleFilterError, match=r"An address of a range: Expected 4 octets in '10.203'"):
+        FILTERS["range_address"]("10.203", "10")
+
+
 # ---- node_images -----------------------------------------------------------------------------------------------------
 
 
