@@ -187,6 +187,24 @@ def test_the_order_of_keys_in_the_configuration_restarts_nothing_and_renews_noth
     ]
 
 
+def test_certificates_that_end_within_the_given_days_are_made_anew(config: Config, tmp_path: Path) -> None:
+    kubeadm = tmp_path / "kubeadm.yaml"
+    kubeadm.write_text("kind: ClusterConfiguration\n")
+    made = replace(config, pki=replace(config.pki, kubeadm_config=str(kubeadm)))
+    folder = pki.folder(made)
+    folder.mkdir(parents=True)
+    key, certificate = folder / "apiserver.key", folder / "apiserver.crt"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-subj", "/CN=api", "-days", "60", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    reasons = {}
+    for days in (30, 90):
+        asked = replace(made, pki=replace(made.pki, renew_days=days))
+        (folder / pki.STAMP).write_text(pki.stamp(asked))
+        reasons[days] = pki.reason_to_make(asked)
+    assert reasons == {30: "", 90: "certificates, for they expire within 90 days"}
+
+
 def test_a_cgroup_tree_that_a_killed_run_left_half_made_gets_what_is_missing(tmp_path: Path) -> None:
     hierarchy, tree = tmp_path / "cpuset", tmp_path / "cpuset/pf"
     tree.mkdir(parents=True)
