@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 from paddleflow_core.plan.access import ADOPTING, GRANTING, NEEDS, PLACES, denied, refused, reviews
-from paddleflow_core.plan.cluster import QUESTIONS, Cluster, judge, minor, objects_of, server_date, silence, unreachable
+from paddleflow_core.plan.cluster import QUESTIONS, Cluster, judge, minor, objects_of, server_date, unreachable
 
 SERVER = "https://lab:6443"
 NOW = datetime(2026, 11, 18, 12, 37, 33, tzinfo=UTC)
@@ -341,32 +341,6 @@ def test_the_cause_in_kubectls_log_counts_and_not_what_kubectl_makes_of_it(cause
         "The connection to the server lab:6443 was refused - did you specify the right host or port?\n"
     )
     assert f"cannot be asked: {meaning} ({cause}), but" in unreachable(SERVER, stderr).message
-
-
-@pytest.mark.parametrize(
-    ("complaint", "meaning"),
-    [
-        ("<urlopen error [Errno 111] Connection refused>", "nothing listens there ([Errno 111] Connection refused)"),
-        ("<urlopen error [Errno -2] Name or service not known>", "its name is not known"),
-        ("<urlopen error [Errno -3] Temporary failure in name resolution>", "its name is not known"),
-        ("<urlopen error [Errno 113] No route to host>", "there is no route to it"),
-        ("<urlopen error [Errno 101] Network is unreachable>", "there is no route to it"),
-        ("<urlopen error timed out>", "it does not answer in time (timed out)"),
-        ("<urlopen error [SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:992)>", "it does not speak TLS"),
-        ("<urlopen error Tunnel connection failed: 403 Forbidden>", "the proxy does not lead there"),
-    ],
-)
-def test_a_server_is_asked_before_there_is_a_kubectl(complaint: str, meaning: str) -> None:
-    """As Python says it through the module `uri`."""
-    said = silence({"status": -1, "msg": f"Status code was -1 and not [200]: Request failed: {complaint}"})
-    assert f"cannot be asked: {meaning}" in unreachable(SERVER, said).message
-
-
-def test_any_answer_of_a_server_will_do_and_none_is_none() -> None:
-    assert silence({"status": 401, "msg": "Status code was 401 and not [200]: HTTP Error 401: Unauthorized"}) == ""
-    assert silence({"status": 200}) == ""
-    assert silence({"status": -1, "msg": "Connection failure: timed out"}) == "timed out"
-    assert silence({}) == "it was not asked"
 
 
 def test_what_is_not_known_is_quoted_and_a_proxy_is_mentioned_without_its_password() -> None:
