@@ -63,6 +63,12 @@ def test_ranges_that_kubernetes_refuses_later_are_refused_before_anything_is_cha
     assert judged(**settings) == [expected]
 
 
+def test_an_end_of_the_link_that_is_no_address_is_said_once() -> None:
+    ends = {"kubernetes_host_address": "10.201.0.1", "kubernetes_node_address": "10.201.0"}
+    (sentence,) = judged(own_addresses=ends)
+    assert sentence.startswith("error: The variable kubernetes_node_address is '10.201.0' (")
+
+
 @pytest.mark.parametrize(
     "settings",
     [
