@@ -37,6 +37,12 @@ options:
     description: Seconds that it may take.
     type: int
     default: 60
+  kind:
+    description:
+      - The kind of job. V(Job) is one of Volcano, which most jobs become; V(PaddleJob) and V(TrainingJob) are those of their own groups.
+      - Any other is named as it was declared, V(<Kind>.<group>/<version>), such as V(PyTorchJob.kubeflow.org/v1).
+    type: str
+    default: Job
   logs:
     description: Whether what each pod wrote is returned too.
     type: bool
@@ -177,7 +183,7 @@ from ansible_collections.paddleflow.core.plugins.module_utils._glue import info,
 
 
 def main() -> None:
-    info.run(job, job_info.more, job_info.BESIDE)
+    info.run(job, job_info.more, job_info.BESIDE, job_info.kind)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from .._core.kube.declare import Run, Wanted, declare
@@ -54,6 +55,8 @@ class Declared(NamedTuple):
     spec: dict[str, Any]
     metadata: dict[str, dict[str, str]]
     where: str
+    # As somebody wrote it, in words that may be old ones.
+    given: Mapping[str, Any] = MappingProxyType({})
 
 
 class Planned(NamedTuple):
@@ -172,6 +175,8 @@ def remarks(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
         if hasattr(noun, "remarks") and one.state == "present":
             for text in noun.remarks(one.name, one.spec):
                 yield ": ".join(part for part in (named(noun, one), text) if part)
+        if hasattr(noun, "warnings") and one.state == "present":
+            yield from said(noun, one, noun.warnings(one.given))
 
 
 def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
@@ -219,7 +224,7 @@ def _one(
     # Of a kind without namespaces, an option of that name is a field like any other.
     placed = noun.NOUN["scope"] == "Namespaced"
     namespace = (item.get("namespace") or shared.get("namespace") or "") if placed else ""
-    declared = Declared(name, namespace, state, spec, metadata, where)
+    declared = Declared(name, namespace, state, spec, metadata, where, given)
     return [declared], said(noun, declared, problems)
 
 

@@ -28,7 +28,7 @@ class CallbackModule(CallbackBase):
     CALLBACK_NAME = "in_process"
     CALLBACK_NEEDS_ENABLED = True
 
-    def v2_playbook_on_start(self, playbook: Playbook) -> None:
+    def v2_playbook_on_start(self, playbook: Playbook) -> None:  # noqa: ARG002 (Ansible's signature)
         mock.patch.object(ActionBase, "_execute_module", execute).start()
 
 

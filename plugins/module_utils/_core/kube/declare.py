@@ -14,6 +14,7 @@ import time
 import typing as t
 
 from ..plan import compare, order, view
+from ..plan.refusal import of_check_mode
 from .errors import (
     AlreadyExistsError,
     DeclarationError,
@@ -23,6 +24,7 @@ from .errors import (
     MissingError,
     NotFoundError,
 )
+from .stale import STALE_SECONDS, patiently
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -71,6 +73,21 @@ class Outcome(t.NamedTuple):
         )
 
 
+class Extra:
+    """What a kind needs beside being written; here nothing. Most modules do not carry what others need."""
+
+    def prepare(
+        self, run: Run, items: Mapping[int, Item], live: dict[int, Object | None], outcomes: dict[int, Outcome]
+    ) -> None:
+        """Comes before anything is written. What it puts among the outcomes is done with."""
+
+    def settle(self, run: Run, written: Sequence[Outcome], later: Sequence[Object]) -> None:
+        """Comes between what was written and what is written later."""
+
+    def told(self, _position: int, outcome: Outcome) -> Outcome:
+        return outcome
+
+
 class Run(t.NamedTuple):
     """How a declaration is carried out. ``deadline`` is a ``time.monotonic()``."""
 
@@ -79,9 +96,14 @@ class Run(t.NamedTuple):
     check: bool = False
     force_conflicts: bool = False
     writers: int = 8
+    extra: Extra = Extra()
+    # Until when what a webhook of Volcano says may be of a moment ago.
+    patience: float = 0.0
+    # In check mode: the names of queues that would be written too.
+    queues: frozenset[str] = frozenset()
 
 
-class _Item(t.NamedTuple):
+class Item(t.NamedTuple):
     wanted: Wanted
     kind: Kind
     name: str
@@ -91,29 +113,34 @@ class _Item(t.NamedTuple):
 def declare(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
     """What became of each, in the order in which they were declared."""
     outcomes: dict[int, Outcome] = {}
-    items: dict[int, _Item] = {}
+    items: dict[int, Item] = {}
     for position, one in enumerate(wanted):
         try:
-            items[position] = _Item(one, *run.client.address(one.object, deadline=run.deadline))
+            items[position] = Item(one, *run.client.address(one.object, deadline=run.deadline))
         except KubeError as error:
             outcomes[position] = _unserved(run, one, error)
     live = _read(run, items, outcomes)
-    for wave in _waves(items, live):
+    run = run._replace(queues=frozenset(one.name for one in items.values() if order.is_queue(one.wanted.object)))
+    run.extra.prepare(run, items, live, outcomes)
+    waves = _waves(items, live)
+    for number, wave in enumerate(waves, 1):
         ready = [position for position in wave if position not in outcomes]
-        written = _side_by_side(run, items, live, ready)
+        written = side_by_side(run, items, live, ready)
         outcomes.update(zip(ready, _served(run, written), strict=True))
+        later = [items[position].wanted for wave in waves[number:] for position in wave]
+        run.extra.settle(run, written, [one.object for one in later if one.state == "present"])
     late = [position for position, one in outcomes.items() if isinstance(one.error, KindNotServedError)]
     if any(_defines(one.wanted) and one.changed for one in outcomes.values()) and late and not run.check:
         # Their kind may have been defined by what was just written. A definition is never among them: that kind is built in.
         outcomes.update(zip(late, _late(run, [wanted[position] for position in late]), strict=True))
-    return [outcomes[position] for position in range(len(wanted))]
+    return [run.extra.told(position, outcomes[position]) for position in range(len(wanted))]
 
 
 def _late(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
     """A server says that a kind is established a moment before it answers for it, and nothing tells when it does."""
     until = min(run.deadline, time.monotonic() + SERVED_WITHIN)
     while True:
-        outcomes = declare(run, wanted)
+        outcomes = declare(run._replace(extra=Extra()), wanted)
         if not any(isinstance(one.error, KindNotServedError) for one in outcomes) or time.monotonic() > until:
             return outcomes
         time.sleep(0.1)
@@ -133,7 +160,7 @@ def _unserved(run: Run, one: Wanted, error: KubeError) -> Outcome:
     return Outcome(one, "failed", error=error)
 
 
-def _read(run: Run, items: Mapping[int, _Item], outcomes: dict[int, Outcome]) -> dict[int, Object | None]:
+def _read(run: Run, items: Mapping[int, Item], outcomes: dict[int, Outcome]) -> dict[int, Object | None]:
     groups: dict[tuple[Kind, str], list[int]] = {}
     for position, item in items.items():
         groups.setdefault((item.kind, item.namespace), []).append(position)
@@ -164,7 +191,7 @@ def named(
     return {found["metadata"]["name"]: found for found in listing.items if found is not None}
 
 
-def _waves(items: Mapping[int, _Item], live: Mapping[int, Object | None]) -> list[list[int]]:
+def _waves(items: Mapping[int, Item], live: Mapping[int, Object | None]) -> list[list[int]]:
     """What is taken away goes after everything was written, the other way round."""
     kept = [position for position, item in items.items() if item.wanted.state != "absent"]
     gone = [position for position, item in items.items() if item.wanted.state == "absent"]
@@ -178,9 +205,11 @@ def _waves(items: Mapping[int, _Item], live: Mapping[int, Object | None]) -> lis
     return waves
 
 
-def _side_by_side(
-    run: Run, items: Mapping[int, _Item], live: Mapping[int, Object | None], positions: Sequence[int]
+def side_by_side(
+    run: Run, items: Mapping[int, Item], live: Mapping[int, Object | None], positions: Sequence[int]
 ) -> list[Outcome]:
+    run = run._replace(patience=min(run.deadline, time.monotonic() + STALE_SECONDS))
+
     def work(position: int) -> Outcome:
         item, before = items[position], live.get(position)
         try:
@@ -207,7 +236,7 @@ def _side_by_side(
             raise
 
 
-def _present(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _present(run: Run, item: Item, before: Object | None) -> Outcome:
     wanted = item.wanted
     if wanted.part and before is None:
         return _missing(run, item)
@@ -225,7 +254,7 @@ def _present(run: Run, item: _Item, before: Object | None) -> Outcome:
         if would.action == "unchanged" or run.check:
             return would
     try:
-        after = run.client.apply(wanted.object, force_conflicts=run.force_conflicts, deadline=run.deadline)
+        after = _applied_to(run, wanted.object)
     except InvalidError as error:
         if before is None or not error.immutable or not wanted.recreate:
             raise
@@ -233,7 +262,14 @@ def _present(run: Run, item: _Item, before: Object | None) -> Outcome:
     return _applied(wanted, before, after)
 
 
-def _would(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _applied_to(run: Run, wanted: Object) -> Object:
+    def apply() -> Object:
+        return run.client.apply(wanted, force_conflicts=run.force_conflicts, deadline=run.deadline)
+
+    return patiently(run.patience, apply)
+
+
+def _would(run: Run, item: Item, before: Object | None) -> Outcome:
     """What apply would do, by a dry run; where not even its namespace is there yet, by what is declared."""
     wanted = item.wanted
     try:
@@ -243,6 +279,9 @@ def _would(run: Run, item: _Item, before: Object | None) -> Outcome:
     except NotFoundError:
         return Outcome(wanted, "created", None, wanted.object)
     except InvalidError as error:
+        if run.check and of_check_mode(str(error), run.queues - {item.name}):
+            after = wanted.object if before is None else {**before, "spec": wanted.object.get("spec")}
+            return Outcome(wanted, "created" if before is None else "changed", before, after)
         if before is None or not error.immutable or not wanted.recreate:
             raise
         return Outcome(wanted, "recreated", before, wanted.object)
@@ -259,13 +298,12 @@ def _applied(wanted: Wanted, before: Object | None, after: Object) -> Outcome:
     return Outcome(wanted, "unchanged" if same else "changed", before, after)
 
 
-def _recreated(run: Run, item: _Item, before: Object) -> Outcome:
+def _recreated(run: Run, item: Item, before: Object) -> Outcome:
     _deleted(run, item, before)
-    after = run.client.apply(item.wanted.object, force_conflicts=run.force_conflicts, deadline=run.deadline)
-    return Outcome(item.wanted, "recreated", before, after)
+    return Outcome(item.wanted, "recreated", before, _applied_to(run, item.wanted.object))
 
 
-def _absent(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _absent(run: Run, item: Item, before: Object | None) -> Outcome:
     if before is None:
         return Outcome(item.wanted, "unchanged")
     if item.wanted.part:
@@ -275,7 +313,7 @@ def _absent(run: Run, item: _Item, before: Object | None) -> Outcome:
     return Outcome(item.wanted, "deleted", before, None)
 
 
-def _released(run: Run, item: _Item, before: Object) -> Outcome:
+def _released(run: Run, item: Item, before: Object) -> Outcome:
     """An apply that declares nothing takes away what earlier ones of this manager declared, and no more."""
     if compare.owned_fields(before, run.client.manager) is None:
         return Outcome(item.wanted, "unchanged", before, before)
@@ -286,29 +324,33 @@ def _released(run: Run, item: _Item, before: Object) -> Outcome:
     return Outcome(item.wanted, "changed", before, after)
 
 
-def _found(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _found(run: Run, item: Item, before: Object | None) -> Outcome:
     return Outcome(item.wanted, "unchanged", before, before) if before is not None else _missing(run, item)
 
 
-def _missing(run: Run, item: _Item) -> Outcome:
+def _missing(run: Run, item: Item) -> Outcome:
     """In check mode an earlier task may have left out to make it."""
     if run.check:
         return Outcome(item.wanted, "changed", None, item.wanted.object)
     raise MissingError(f"{view.title(item.wanted.object)} does not exist: declare it first.")
 
 
-def _deleted(run: Run, item: _Item, before: Object) -> None:
+def _deleted(run: Run, item: Item, before: Object) -> None:
     from . import conditions  # to write and to leave alone, the usual cases, do without waiting
     from .wait import Target, wait
 
     uid = before["metadata"]["uid"]
     propagation: t.Literal["Foreground", "Background"] = "Foreground" if item.wanted.foreground else "Background"
-    run.client.delete(item.kind, item.name, item.namespace, uid=uid, propagation=propagation, deadline=run.deadline)
+
+    def delete() -> None:
+        run.client.delete(item.kind, item.name, item.namespace, uid=uid, propagation=propagation, deadline=run.deadline)
+
+    patiently(run.patience, delete)
     gone = Target(item.kind, item.name, item.namespace, conditions.deleted(uid), before)
     wait(run.client, [gone], deadline=run.deadline)
 
 
-def _ensured(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _ensured(run: Run, item: Item, before: Object | None) -> Outcome:
     wanted = item.wanted
     if before is not None:
         return Outcome(wanted, "unchanged", before, before)
@@ -319,7 +361,7 @@ def _ensured(run: Run, item: _Item, before: Object | None) -> Outcome:
     return Outcome(wanted, "created", None, after)
 
 
-def _amended(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _amended(run: Run, item: Item, before: Object | None) -> Outcome:
     """By a patch and not by apply, which would take everything else for dropped."""
     if before is None:
         title = view.title(item.wanted.object)
@@ -331,7 +373,7 @@ def _amended(run: Run, item: _Item, before: Object | None) -> Outcome:
     return Outcome(item.wanted, "changed", before, after)
 
 
-_STATES: dict[str, Callable[[Run, _Item, Object | None], Outcome]] = {
+_STATES: dict[str, Callable[[Run, Item, Object | None], Outcome]] = {
     "present": _present,
     "absent": _absent,
     "ensured": _ensured,
