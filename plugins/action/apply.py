@@ -25,12 +25,7 @@ class ActionModule(HereAction):
 
     MODULE = apply
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result: dict[str, t.Any] = ActionBase.run(self, tmp, task_vars)
-        known = task_vars or {}
-        return {**result, **self.carried(self._arguments(known), known)}
-
-    def _arguments(self, known: dict[str, t.Any]) -> dict[str, t.Any]:
+    def arguments(self, task_vars: dict[str, t.Any]) -> t.Mapping[str, t.Any]:
         """The options, with what files and templates say in the place of their names."""
         arguments = dict(self._task.args)
         sources = {name: arguments.pop(name, None) for name in ("src", "template")}
@@ -46,7 +41,7 @@ class ActionModule(HereAction):
                     found += documents.parse(str(self._read(file)), str(file))
             for name in _names(sources["template"]):
                 path = Path(ActionBase._find_needle(self, "templates", name))
-                found += documents.parse(self._rendered(path, known), str(path))
+                found += documents.parse(self._rendered(path, task_vars), str(path))
         except documents.DocumentError as error:
             raise AnsibleActionFail(str(error)) from error
         return {**arguments, "definition": [one for one, _where in found], "places": [where for _one, where in found]}

@@ -48,11 +48,16 @@ class HereAction(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        return {**result, **self.carried(self._task.args, task_vars or {})}
+        known = task_vars or {}
+        return {**result, **self._carried(plain(self.arguments(known)), known)}
 
-    def carried(self, arguments: t.Mapping[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        """What the module answers."""
-        given = plain(arguments)
+    def arguments(self, task_vars: dict[str, t.Any]) -> t.Mapping[str, t.Any]:  # noqa: ARG002 (for who renders templates)
+        """What the module is given."""
+        arguments: t.Mapping[str, t.Any] = self._task.args
+        return arguments
+
+    def _carried(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        """What it answers."""
         if not self._is_here(task_vars):
             sent: dict[str, t.Any] = self._execute_module(
                 module_args=given, task_vars=task_vars, wrap_async=bool(self._task.async_val)

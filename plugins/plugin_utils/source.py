@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible_collections.paddleflow.core.plugins.plugin_utils.here import HereAction
 
@@ -33,16 +33,15 @@ class SourceAction(HereAction):
                 raise
             raise AnsibleError(_REMEDY) from error
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result: dict[str, t.Any] = super().run(tmp, task_vars)
+    def arguments(self, task_vars: dict[str, t.Any]) -> t.Mapping[str, t.Any]:
         try:
-            arguments = self._read(self._task.args)
+            arguments = self._read(super().arguments(task_vars))
             if isinstance(arguments.get("objects"), list):
                 objects = [self._read(one) if isinstance(one, dict) else one for one in arguments["objects"]]
                 arguments["objects"] = objects
         except AnsibleError as error:
-            return {**result, "failed": True, "msg": str(error)}
-        return {**result, **self.carried(arguments, task_vars or {})}
+            raise AnsibleActionFail(str(error)) from error
+        return arguments
 
     def _read(self, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         source = given.get("src")

@@ -61,7 +61,7 @@ def test_the_python_of_another_environment_is_another(tmp_path: Path) -> None:
 
 
 def read(made: Any) -> Any:
-    return here.plain(made._arguments({"who": "ann", "ansible_search_path": []}))["definition"]
+    return here.plain(made.arguments({"who": "ann", "ansible_search_path": []}))["definition"]
 
 
 def test_encrypted_files_are_read(tmp_path: Path) -> None:
