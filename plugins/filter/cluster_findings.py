@@ -85,7 +85,7 @@ from urllib.parse import urlsplit
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.cluster import judge, unreachable
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.finding import as_data
-from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.proxy import uncovered
+from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.no_proxy import uncovered
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -165,12 +165,11 @@ objects:
 
 import os
 
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply
-from ansible_collections.paddleflow.core.plugins.module_utils._glue.module import Module
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply, connect
 
 
 def main() -> None:
-    module = Module(apply.SPEC)
+    module = connect.Module(apply.SPEC)
     answer = apply.carry(module.params, os.environ, check=module.check_mode, diff=module._diff)
     for text in answer.pop("warnings", ()):
         module.warn(text)

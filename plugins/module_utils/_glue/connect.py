@@ -10,6 +10,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from ansible.module_utils.basic import AnsibleModule
+
 from .._core.kube import config, proxy
 from .._core.kube.client import Client
 from .._core.kube.transport import Transport
@@ -19,13 +21,39 @@ from .arguments import AUTH
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.connection import Connection
-    from .module import Module
 
 
 AGENT = "paddleflow.core"
+
+
+class Module(AnsibleModule):
+    """One that asks a cluster. It prints nothing secret of its options from the very beginning: Ansible logs them, and shows them
+    with the refusal of a wrong one, before a module sees them."""
+
+    # Set when it asks for the first time.
+    transport: Transport | None = None
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        AnsibleModule.__init__(self, argument_spec=dict(spec), supports_check_mode=True)
+
+    def _load_params(self) -> None:
+        AnsibleModule._load_params(self)
+        self.no_log_values.update(secrets(self.params))
+
+    def _log_invocation(self) -> None:
+        given = self.params
+        self.params = shown(given)
+        try:
+            AnsibleModule._log_invocation(self)
+        finally:
+            self.params = given
+
+    def _return_formatted(self, kwargs: dict[str, Any]) -> None:
+        kwargs.setdefault("invocation", {"module_args": shown(self.params)})
+        for text in warnings(self.transport):
+            self.warn(text)
+        AnsibleModule._return_formatted(self, kwargs)
 
 
 def client(module: Module, discover: bool = False, manager: str = MANAGER) -> Client:

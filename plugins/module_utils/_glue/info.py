@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from .._core.kube.errors import KubeError
 from .._core.model import options, own
 from . import arguments, connect
-from .module import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,7 +48,7 @@ def run(noun: NounFile, more: More | None = None, beside: Mapping[str, Any] | No
 
 
 def answer(spec: Mapping[str, Any], read: Callable[[AnsibleModule, Client, float], Mapping[str, Any]]) -> NoReturn:
-    module = Module(spec)
+    module = connect.Module(spec)
     try:
         said = read(module, connect.client(module), time.monotonic() + module.params["timeout"])
     except KubeError as error:

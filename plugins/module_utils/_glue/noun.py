@@ -15,7 +15,6 @@ from .._core.model import check, options, own
 from .._core.model.names import option
 from .._core.plan.compare import MANAGER
 from . import arguments, connect, results
-from .module import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -95,9 +94,9 @@ def run(
     leave(module, outcomes)
 
 
-def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[Module, list[Declared]]:
+def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[connect.Module, list[Declared]]:
     """The module of a noun with what was declared, when nothing is wrong with that."""
-    module = Module({**arguments.of(noun.NOUN), **(beside or {})})
+    module = connect.Module({**arguments.of(noun.NOUN), **(beside or {})})
     declarations, problems = read(noun, module.params)
     refuse(module, problems)
     return module, declarations

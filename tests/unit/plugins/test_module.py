@@ -11,7 +11,7 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import flavour
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply, arguments, connect, info
-from ansible_collections.paddleflow.core.plugins.module_utils._glue.module import Module
+from ansible_collections.paddleflow.core.plugins.module_utils._glue.connect import Module
 
 from tests.support.kube_stub import answer, kube_stub
 
