@@ -58,6 +58,8 @@ class ActionModule(ActionBase):
         return {**result, **hidden}
 
     def _here(self, known: dict[str, t.Any]) -> bool:
+        if self._task.delegate_to:
+            known = known["ansible_delegated_vars"][self._task.delegate_to]
         named = known.get("ansible_python_interpreter") or config.get_config_value("INTERPRETER_PYTHON")
         python = str(self._templar.template(named))
         return (

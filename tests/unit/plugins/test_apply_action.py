@@ -21,14 +21,13 @@ from ansible_collections.paddleflow.core.plugins.action import apply
 
 
 def action(folder: Path, args: dict[str, Any], transport: str = "local", become: bool = False, later: int = 0) -> Any:
-    loader = DataLoader()
+    loader: Any = DataLoader()
     loader.set_basedir(str(folder))
     loader.set_vault_secrets([("default", VaultSecret(b"password"))])
-    task = SimpleNamespace(args=args, async_val=later, get_search_path=lambda: [str(folder)])
-    return apply.ActionModule(
-        task=task, connection=SimpleNamespace(transport=transport), play_context=SimpleNamespace(become=become),
-        loader=loader, templar=Templar(loader, {"who": "ann"}), shared_loader_obj=None,
-    )  # fmt: skip
+    task: Any = SimpleNamespace(args=args, async_val=later, delegate_to=None, get_search_path=lambda: [str(folder)])
+    connection: Any = SimpleNamespace(transport=transport)
+    context: Any = SimpleNamespace(become=become)
+    return apply.ActionModule(task, connection, context, loader, Templar(loader, {"who": "ann"}), None)
 
 
 @pytest.mark.parametrize(
