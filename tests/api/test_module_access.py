@@ -23,6 +23,11 @@ DOCUMENT = "name: greet\ndocker_env: python:3.11\nentry_points: {hello: {command
 KEYS = {"endpoint": "https://minio.example.org", "access_key": "AK", "secret_key": "SK"}
 SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}
 JOB = {"image": "none", "command": "true", "framework": "standalone", "flavour": {"cpu": 1, "memory": "1Gi"}}
+EVERYWHERE = ("paddleflow-queues", "paddleflow-named-by-jobs")
+NAMED = [
+    {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}},
+    {"apiVersion": "paddleflow.org/v1alpha1", "kind": "Flavour", "metadata": {"name": "small"}, "spec": {"cpu": "1", "memory": "1Gi"}},
+]  # fmt: skip
 GONE = {"state": "absent"}
 FAMILIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "queues": [
@@ -34,8 +39,9 @@ FAMILIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
     ],
     "jobs": [
         ("job", {"name": "train", "scheduling_policy": {"queue": "default"}, **JOB}),
+        ("job", {"name": "small", "scheduling_policy": {"queue": "default"}, **JOB, "flavour": {"name": "small"}}),
         ("job_info", {"name": "train", "logs": True}),
-        ("job", {"name": "train", **GONE}),
+        ("job", {"name": "train", "state": "stopped"}),  # what takes it away waits for a controller
     ],
     "filesystems": [
         ("filesystem", {"name": "corpus", "url": "s3://corpus/2026", "properties": KEYS}),
@@ -62,6 +68,7 @@ def ca(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
     define(api, built("volcano") / "crds", ROOT / "crds")
     api.kubectl("create", "namespace", TEAM)
     api.kubectl("apply", "--filename=-", stdin=ROLES)
+    api.kubectl("apply", "--filename=-", stdin=yaml.safe_dump_all(NAMED))
     path = tmp_path_factory.mktemp("access") / "ca"
     config = json.loads(api.kubectl("config", "view", "--raw", "-o", "json"))
     path.write_bytes(base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]))
@@ -80,12 +87,16 @@ def test_the_role_of_a_family_is_enough_and_needed(api: ControlPlane, ca: Path, 
 
     refused = run(*FAMILIES[family][0])
     assert " may not " in refused["msg"], refused
-    binding = "clusterrolebinding" if family == "queues" else "rolebinding"
-    place = [] if family == "queues" else [f"--namespace={TEAM}"]
-    account = f"--serviceaccount={TEAM}:{family}"
-    api.kubectl("create", binding, f"access-{family}", f"--clusterrole=paddleflow-{family}", account, *place)
-    (role,) = (one for one in yaml.safe_load_all(ROLES) if one["metadata"]["name"] == f"paddleflow-{family}")
-    until("the role counts", lambda: may(api, f"system:serviceaccount:{TEAM}:{family}", role["rules"][-1]))
+    for role in yaml.safe_load_all(ROLES):
+        name = role["metadata"]["name"]
+        if name.endswith(f"-{family}"):
+            everywhere = name in EVERYWHERE
+            binding = "clusterrolebinding" if everywhere else "rolebinding"
+            within = [] if everywhere else [f"--namespace={TEAM}"]
+            account = f"--serviceaccount={TEAM}:{family}"
+            api.kubectl("create", binding, f"access-{name}", f"--clusterrole={name}", account, *within)
+            rule = role["rules"][-1]
+            until("the role counts", lambda rule=rule: may(api, f"system:serviceaccount:{TEAM}:{family}", rule))
     for module, options in FAMILIES[family]:
         done = run(module, options)
         assert not done.get("failed"), (module, options, done["msg"])

@@ -55,6 +55,14 @@ def test_the_python_of_another_environment_is_another(tmp_path: Path) -> None:
     assert not action(tmp_path, {})._here({"ansible_python_interpreter": str(tmp_path / "python")})
 
 
+@pytest.mark.parametrize(("python", "here"), [(sys.executable, True), ("/usr/bin/env", False)])
+def test_the_python_of_whom_it_is_delegated_to_counts(python: str, here: bool, tmp_path: Path) -> None:
+    made = action(tmp_path, {})
+    made._task.delegate_to = "there"
+    known = {"ansible_delegated_vars": {"there": {"ansible_python_interpreter": python}}}
+    assert made._here(known) is here
+
+
 def read(made: Any) -> Any:
     return apply._plain(made._arguments({"who": "ann", "ansible_search_path": []}))["definition"]
 
