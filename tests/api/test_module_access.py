@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +96,8 @@ def test_the_role_of_a_family_is_enough_and_needed(api: ControlPlane, ca: Path, 
             within = [] if everywhere else [f"--namespace={TEAM}"]
             account = f"--serviceaccount={TEAM}:{family}"
             api.kubectl("create", binding, f"access-{name}", f"--clusterrole={name}", account, *within)
-            rule = role["rules"][-1]
-            until("the role counts", lambda rule=rule: may(api, f"system:serviceaccount:{TEAM}:{family}", rule))
+            counts = partial(may, api, f"system:serviceaccount:{TEAM}:{family}", role["rules"][-1])
+            until("the role counts", counts)
     for module, options in FAMILIES[family]:
         done = run(module, options)
         assert not done.get("failed"), (module, options, done["msg"])
