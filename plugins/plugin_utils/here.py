@@ -81,6 +81,8 @@ class HereAction(ActionBase):
         raise AssertionError(f"the module {name} ended without a result")
 
     def _is_here(self, task_vars: t.Mapping[str, t.Any]) -> bool:
+        if self._task.delegate_to:
+            task_vars = task_vars["ansible_delegated_vars"][self._task.delegate_to]
         named = task_vars.get("ansible_python_interpreter") or config.get_config_value("INTERPRETER_PYTHON")
         python = str(self._templar.template(named))
         return (

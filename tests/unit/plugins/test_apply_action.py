@@ -22,11 +22,11 @@ from ansible_collections.paddleflow.core.plugins.plugin_utils import here
 
 
 def action(folder: Path, args: dict[str, Any], transport: str = "local", become: bool = False, later: int = 0) -> Any:
-    loader = DataLoader()
+    loader: Any = DataLoader()
     loader.set_basedir(str(folder))
     secrets: Any = [("default", VaultSecret(b"password"))]
     loader.set_vault_secrets(secrets)
-    task = SimpleNamespace(args=args, async_val=later, get_search_path=lambda: [str(folder)])
+    task = SimpleNamespace(args=args, async_val=later, delegate_to=None, get_search_path=lambda: [str(folder)])
     play: Any = {
         "task": task,
         "connection": SimpleNamespace(transport=transport),
@@ -58,6 +58,14 @@ def test_the_python_of_another_environment_is_another(tmp_path: Path) -> None:
     """Whatever its link leads to."""
     (tmp_path / "python").symlink_to(os.path.realpath(sys.executable))
     assert not action(tmp_path, {})._is_here({"ansible_python_interpreter": str(tmp_path / "python")})
+
+
+@pytest.mark.parametrize(("python", "runs_here"), [(sys.executable, True), ("/usr/bin/env", False)])
+def test_the_python_of_whom_it_is_delegated_to_counts(python: str, runs_here: bool, tmp_path: Path) -> None:
+    made = action(tmp_path, {})
+    made._task.delegate_to = "there"
+    known = {"ansible_delegated_vars": {"there": {"ansible_python_interpreter": python}}}
+    assert made._is_here(known) is runs_here
 
 
 def read(made: Any) -> Any:

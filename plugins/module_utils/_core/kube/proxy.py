@@ -92,7 +92,7 @@ def _variable(environment: Mapping[str, str], name: str) -> str:
 
 
 def _exempted(host: str, port: int, no_proxy: str) -> bool:
-    from ..plan.proxy import uncovered
+    from ..plan.no_proxy import uncovered
 
     entries = []
     for entry in no_proxy.split(","):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from . import kubefile
 from .certificate import CertificateError, validity
 from .finding import Finding
-from .proxy import uncovered
+from .no_proxy import uncovered
 
 if t.TYPE_CHECKING:
     from datetime import datetime
