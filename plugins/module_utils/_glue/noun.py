@@ -175,13 +175,17 @@ def remarks(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
                 yield ": ".join(part for part in (named(noun, one), text) if part)
 
 
+# What stands beside objects is the default of each of them, be it a field of the noun or none.
+_DEFAULTS = ("namespace", "state", *arguments.SHARED)
+
+
 def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
     """What is declared, and everything that is wrong with it, in the words of the options."""
     items = given.get("objects")
     if items is None:
-        return _one(noun, given, given, "")
+        return _one(noun, given, "")
     spec = options.declared(noun.NOUN["spec"], given)
-    beside = sorted([*map(option, spec), *(["name"] if given.get("name") else [])])
+    beside = sorted({*map(option, spec), *(["name"] if given.get("name") else [])} - set(_DEFAULTS))
     if beside:
         return [], [
             f"{', '.join(beside)} and objects are both given: give {', '.join(beside)} in each entry of objects."
@@ -189,20 +193,27 @@ def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list
     found: list[Declared] = []
     problems: list[str] = []
     for number, item in enumerate(items):
-        more, wrong = _one(noun, item, given, f"objects[{number}]")
+        more, wrong = _one(noun, _with_defaults(item, given), f"objects[{number}]")
         found += more
         problems += wrong
     return found, [*problems, *_twice(noun, found)]
 
 
-def _one(
-    noun: Readable, item: Mapping[str, Any], shared: Mapping[str, Any], where: str
-) -> tuple[list[Declared], list[str]]:
+def _with_defaults(item: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of objects, with what stands beside them for all."""
+    merged = {part: item.get(part) or shared.get(part) for part in ("namespace", "state")}
+    for part in arguments.SHARED:
+        values = {**(shared.get(part) or {}), **(item.get(part) or {})}
+        merged[part] = values or item.get(part)
+    return {**item, **merged}
+
+
+def _one(noun: Readable, item: Mapping[str, Any], where: str) -> tuple[list[Declared], list[str]]:
     name = item.get("name") or ""
-    state = item.get("state") or shared.get("state") or "present"
+    state = item.get("state") or "present"
     given = options.declared(noun.NOUN["spec"], item)
     metadata = {
-        part: {**(shared.get(part) or {}), **(item.get(part) or {})}
+        part: dict(item.get(part) or {})
         for part in arguments.SHARED
         if part not in noun.NOUN["spec"]  # a field of its own, with rules of its own
     }
@@ -219,7 +230,7 @@ def _one(
         name = noun.identity(name, spec, os.urandom(8).hex())
     # Of a kind without namespaces, an option of that name is a field like any other.
     placed = noun.NOUN["scope"] == "Namespaced"
-    namespace = (item.get("namespace") or shared.get("namespace") or "") if placed else ""
+    namespace = (item.get("namespace") or "") if placed else ""
     declared = Declared(name, namespace, state, spec, metadata, where)
     return [declared], said(noun, declared, problems)
 
