@@ -111,7 +111,8 @@ def refuse(module: AnsibleModule, problems: Sequence[str]) -> None:
 
 def manner(module: AnsibleModule, client: Client) -> Run:
     """How the options say that a declaration is carried out."""
-    return Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
+    wait = bool(module.params.get("wait"))
+    return Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"], wait=wait)
 
 
 def ready(how: Run, noun: NounFile, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -153,14 +154,19 @@ def waited(
         live = outcomes[position].after or {}
         kind = how.client.kind(live["apiVersion"], live["kind"])
         name = (names or {}).get(position, live["metadata"]["name"])
-        targets[position] = Target(kind, name, live["metadata"].get("namespace", ""), holds)
+        # What was written says from when on it is of interest; of another object nothing is known.
+        known = live if name == live["metadata"]["name"] else None
+        targets[position] = Target(kind, name, live["metadata"].get("namespace", ""), holds, known)
     try:
         found = wait(how.client, list(targets.values()), deadline=how.deadline)
     except WaitError as error:
-        unready = {(one.target.namespace, one.target.name) for one in error.unready}
+        unready = {id(one.target): error.of(one) for one in error.unready}
         for position, target in targets.items():
-            if (target.namespace, target.name) in unready:
-                again[position] = again[position]._replace(error=error)
+            if id(target) in unready:
+                again[position] = again[position].failing(unready[id(target)])
+    except KubeError as error:  # they were written, even if nobody can say what becomes of them
+        for position in targets:
+            again[position] = again[position].failing(error)
     else:
         for position, after in zip(targets, found, strict=True):
             again[position] = again[position]._replace(after=after)

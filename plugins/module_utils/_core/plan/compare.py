@@ -96,7 +96,7 @@ def holds(wanted: object, live: object, amounts: bool | None = None, whole: bool
     if isinstance(wanted, bool) or isinstance(live, bool):
         return wanted is live
     # Where it writes quantities in its own form, a whole number may come back as text.
-    return wanted == live or (amounts and isinstance(live, str) and quantity.same(wanted, live))
+    return wanted == live or (amounts is True and isinstance(live, str) and quantity.same(wanted, live))
 
 
 def _amounts(key: object, above: bool | None) -> bool | None:
