@@ -19,6 +19,8 @@ export ANSIBLE_COLLECTIONS_PATH := $(BUILD)/collections
 export ANSIBLE_REMOTE_TMP := $(BUILD)/ansible-home/tmp
 export ANSIBLE_ASYNC_DIR := $(BUILD)/ansible-home/async
 export PYTHONDONTWRITEBYTECODE := 1
+# Ansible flushes nothing: whoever reads through a pipe, as CI does, would see no progress.
+export PYTHONUNBUFFERED := 1
 export HYPOTHESIS_STORAGE_DIRECTORY := $(BUILD)/hypothesis
 export PYTHONPATH := $(CURDIR):$(BUILD)/py
 
@@ -43,7 +45,6 @@ help: ## Say what each target does
 
 .PHONY: quickstart
 quickstart: $(PLAY) ## Start a cluster with everything on it (ARGS=--check only says what would be done)
-	@tools/system-packages play
 	@$(BUILD)/play-venv/bin/python -m tools.collection --install $(INSTALLED)
 	$(installed_play) paddleflow.core.quickstart $(ARGS)
 
@@ -137,7 +138,7 @@ lock = $(BUILD)/venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 
 
 .PHONY: deps
 deps: ## Install the distribution's packages that the checks need (as root; else it says which)
-	@tools/system-packages dev
+	@tools/system-packages
 
 $(DEV): locks/dev.txt
 	@$(call make_environment,venv,$<)
@@ -160,6 +161,6 @@ define make_environment
 [ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed; install it, or name it: make PYTHON=/path/to/python" >&2; exit 1; }; \
 echo "making build/$(1) from $(2)"; \
 rm -rf $(BUILD)/$(1); \
-$(PYTHON) -m venv $(BUILD)/$(1) || { echo "Python has no venv: install the package python3-venv (make deps)" >&2; exit 1; }; \
+$(PYTHON) -m venv $(BUILD)/$(1) || { echo "Python has no venv: install the package python3-venv" >&2; exit 1; }; \
 $(BUILD)/$(1)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement $(2)
 endef

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from tools import collection, tree
@@ -31,6 +31,7 @@ subprocess.check_call([sys.executable, "-m", "ensurepip"])
 arguments = [item for item in sys.argv[1:] if item not in ("--no-setuptools", "--no-wheel")]
 sys.exit(subprocess.call([sys.executable, "-m", "pip", "install", *arguments]) if arguments else 0)
 """
+SILENCE = 30  # seconds after which it is said what is still running
 GET_PIP_VERSIONS = ("24_2", "23_1_2", "21_3_1", "20_3_4")
 
 
@@ -223,11 +224,17 @@ def main(names: list[str]) -> int:
     failed = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         running = {threads.submit(alone, name): name for name in names}
-        for ended in as_completed(running):
-            done = ended.result()
-            print(done.stdout, end="", flush=True)
-            if done.returncode:
-                failed.append(running[ended])
+        began = time.monotonic()
+        while running:
+            ended, _others = wait(running, timeout=SILENCE, return_when=FIRST_COMPLETED)
+            for one in ended:
+                name, done = running.pop(one), one.result()
+                print(done.stdout, end="", flush=True)
+                failed += [name] * bool(done.returncode)
+            if not ended:
+                print(
+                    f"after {time.monotonic() - began:.0f} s still to come: {', '.join(running.values())}", flush=True
+                )
     if failed:
         print(f"failed: {', '.join(failed)} (`make lint CHECKS={failed[0]}` runs one alone)")
     print(f"{len(names) - len(failed)} passed, {len(failed)} failed")

@@ -91,7 +91,6 @@ class ActionModule(ActionBase):
     @staticmethod
     def _follow(process: subprocess.Popen[bytes], progress: Path, started: float, interval: int, timeout: int) -> bool:
         """Show progress until the command has ended; True when it had to be ended for its time."""
-        shown = ""
         try:
             while True:
                 seconds = time.monotonic() - started
@@ -102,11 +101,8 @@ class ActionModule(ActionBase):
                     seconds = time.monotonic() - started
                 if seconds >= timeout:
                     return True
-                with suppress(OSError):
-                    text = progress.read_text()
-                    if text != shown:
-                        shown = text
-                        display.display(f"    {progress_line(text, seconds)}")
+                with suppress(OSError):  # also when nothing new is there to say: who waits sees that it goes on
+                    display.display(f"    {progress_line(progress.read_text(), seconds)}")
         finally:
             # Also on the way out of an interrupted play: nothing of the command may outlive the task.
             if process.poll() is None:

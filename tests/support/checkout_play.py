@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,18 @@ NEEDS_ANSIBLE = pytest.mark.skipif(not ANSIBLE.exists(), reason="ansible-core is
 
 def run(folder: Path, playbook: str, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """``folder`` is its home, its working folder, and where the playbook is written."""
+    command, ours = _prepared(folder, playbook, arguments)
+    return subprocess.run(command, env={**ours, **environment}, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def started(folder: Path, playbook: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    """The same, for who reads what it says while it runs."""
+    command, ours = _prepared(folder, playbook, arguments)
+    ours["PYTHONUNBUFFERED"] = "1"
+    return subprocess.Popen(command, env=ours, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _prepared(folder: Path, playbook: str, arguments: Sequence[str | Path]) -> tuple[list[str | Path], dict[str, str]]:
     collection = folder / "collections/ansible_collections/paddleflow"
     collection.mkdir(parents=True, exist_ok=True)
     if not (collection / "core").is_symlink():
@@ -31,7 +44,4 @@ def run(folder: Path, playbook: str, *arguments: str | Path, **environment: str)
         "ANSIBLE_COLLECTIONS_PATH": str(folder / "collections"),
         "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
     }
-    return subprocess.run(
-        [ANSIBLE, folder / "play.yml", *arguments],
-        env={**ours, **environment}, cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return [ANSIBLE, folder / "play.yml", *arguments], ours

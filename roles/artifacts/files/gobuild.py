@@ -274,7 +274,9 @@ def build(arguments: argparse.Namespace) -> dict[str, Any]:
                 shutil.rmtree(leftover)
             temporary = Path(tempfile.mkdtemp(prefix=f".{arguments.name}-", dir=builds))
             temporary.chmod(0o755)
-            compile_into(temporary, source, description, go, env, progress)
+            # The compiler's scratch, a GiB and more, lies on the disk whose space was looked at before, not in a small /tmp.
+            with tempfile.TemporaryDirectory(prefix=f".{arguments.name}-", dir=builds) as scratch:
+                compile_into(temporary, source, description, go, {**env, "GOTMPDIR": scratch}, progress)
             sizes = {
                 str(path.relative_to(temporary)): path.stat().st_size for path in temporary.rglob("*") if path.is_file()
             }

@@ -22,6 +22,7 @@ case "$1" in
     echo a/b >&2; echo main >&2
     test -z "$FAKE_FAIL" || { echo "$FAKE_FAIL" >&2; exit 1; }
     test -z "$FAKE_WAIT" || { echo started > "$FAKE_WAIT"; exec sleep 60; }
+    echo "$GOTMPDIR" > "$FAKE_COUNT.scratch"; test -d "$GOTMPDIR" || exit 1
     while [ "$1" != -o ]; do shift; done
     echo built >> "$FAKE_COUNT"; echo program > "$2" ;;
 esac
@@ -87,6 +88,13 @@ def test_the_same_content_is_compiled_once(driver: Driver) -> None:
     assert (Path(str(first["dir"])) / "x").read_text() == "program\n"
     assert (Path(str(first["dir"])) / "data" / "a.yaml").exists()
     assert driver.builds() == 1
+
+
+def test_the_compilers_scratch_lies_beside_the_results_and_goes(driver: Driver) -> None:
+    driver.result()
+    scratch = Path(driver.count.with_name("count.scratch").read_text().strip())
+    assert scratch.parent == driver.cache / "builds"
+    assert not scratch.exists()
 
 
 def test_a_plan_builds_nothing(driver: Driver) -> None:
