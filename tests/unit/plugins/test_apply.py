@@ -108,7 +108,8 @@ def carried(cluster: Cluster, check: bool = False, **options: Any) -> dict[str, 
     given = {"host": cluster.stub.url, "api_key": "t", "namespace": "team", "wait_timeout": 5, **options}
     checked = ArgumentSpecValidator(apply.SPEC).validate(given)
     assert not checked.error_messages
-    return apply.carry(checked.validated_parameters, {}, check=check, diff=False)
+    result: dict[str, Any] = apply.carry(checked.validated_parameters, {}, check=check, diff=False)
+    return result
 
 
 def actions(result: dict[str, Any]) -> dict[str, str]:
@@ -181,7 +182,11 @@ def test_what_was_written_is_told_when_it_cannot_be_waited_for(cluster: Cluster)
 
 def test_each_object_that_is_not_ready_has_a_sentence_of_its_own_and_only_those(cluster: Cluster) -> None:
     definition = [config("a"), namespace("a"), config("b")]
-    waiting = {"wait": True, "wait_for": {"path": "metadata.uid", "value": f"{NAMESPACED}a"}, "wait_timeout": 1}
+    waiting: dict[str, Any] = {
+        "wait": True,
+        "wait_for": {"path": "metadata.uid", "value": f"{NAMESPACED}a"},
+        "wait_timeout": 1,
+    }
     result = carried(cluster, definition=definition, **waiting)
     assert [bool(one.get("error")) for one in result["objects"]] == [True, False, True]
     for one, other in ((0, 2), (2, 0)):
