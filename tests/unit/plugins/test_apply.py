@@ -279,3 +279,10 @@ def test_what_cannot_be_made_again_after_all_is_told_as_deleted(cluster: Cluster
     cluster.wrong["POST", path.rpartition("/")[0]] = refuse(409, "AlreadyExists")
     result = carried(cluster, definition={**config("a"), "data": {"a": "c"}}, recreate=True)
     assert (result["failed"], result["changed"], actions(result)) == (True, True, {"a": "deleted"})
+
+
+def test_a_wait_goes_on_from_what_was_written_and_lists_nothing(cluster: Cluster) -> None:
+    carried(cluster, definition=config("a"), wait=True, wait_for={"condition": "Ready"}, wait_timeout=1)
+    written = [seen.method for seen in cluster.stub.seen].index("PATCH")
+    asked = [seen.query for seen in cluster.stub.seen[written + 1 :] if seen.path.endswith("/configmaps")]
+    assert [(query["watch"], query["resourceVersion"]) for query in asked] == [("true", "1")]
