@@ -302,7 +302,13 @@ def _taken_away(noun: NounFile, one: Declared, place: str) -> list[Planned]:
 
 def gone(other: dict[str, Any], where: str) -> Wanted:
     # A name is taken by whoever was first.
-    return Wanted(other, "absent", where=where, judge=lambda found: None if own.is_ours(found) else "")
+    return Wanted(
+        other,
+        "absent",
+        where=where,
+        judge=lambda found: None if own.is_ours(found) else "",
+        leftover=True,  # what needs it has to be gone, or written without it, before
+    )
 
 
 def _written(noun: NounFile, one: Declared, place: str, recreate: bool) -> list[Planned]:

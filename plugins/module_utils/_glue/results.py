@@ -80,7 +80,7 @@ def failure(outcomes: Sequence[Outcome]) -> str:
     done = sum(one.changed for one in outcomes)
     kept = sum(one.action == "kept" for one in outcomes)
     same = sum(not one.changed and one.error is None for one in outcomes) - kept
-    spared = f", {kept} no longer declared were kept because of that" if kept else ""
+    spared = f", {kept} were kept because of that" if kept else ""
     return "\n".join(
         [f"{len(bad)} of {len(outcomes)} objects failed, {done} were changed, {same} needed nothing{spared}:", *lines]
     )

@@ -81,7 +81,7 @@ def carry(_module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[
     for position, one in enumerate(planned):
         secret = storage_objects.unneeded(one.wanted.object) if one.state == "present" else None
         if secret:
-            left[position] = glue.gone(secret, one.wanted.where)._replace(leftover=True)
+            left[position] = glue.gone(secret, one.wanted.where)
     outcomes = declare(how, [*(one.wanted for one in planned), *left.values()])
     made, rest = outcomes[: len(planned)], outcomes[len(planned) :]
     return made + [one for position, one in zip(left, rest, strict=True) if _matters(one, made[position].before or {})]

@@ -122,7 +122,7 @@ def test_nothing_is_pruned_when_something_could_not_be_written(cluster: Cluster)
     cluster.wrong["PATCH", f"{NAMESPACED}team/configmaps/web2"] = refuse(422, "Invalid")
     renamed = carried(cluster, **given, definition=[config("web2")])
     assert actions(renamed) == {"web2": "failed", "web": "kept"}
-    assert "1 of 2 objects failed, 0 were changed, 0 needed nothing, 1 no longer declared were kept" in renamed["msg"]
+    assert "1 of 2 objects failed, 0 were changed, 0 needed nothing, 1 were kept" in renamed["msg"]
     assert cluster.configs() == {"web"}
     cluster.wrong.clear()
     assert actions(carried(cluster, **given, definition=[config("web2")])) == {"web2": "created", "web": "deleted"}

@@ -26,7 +26,7 @@ def outcome(action: Any, error: str = "") -> Outcome:
         ([("failed", "no"), ("unchanged", "")], "1 of 2 objects failed, 0 were changed, 1 needed nothing:"),
         (
             [("failed", "no"), ("kept", ""), ("changed", "")],
-            "1 of 3 objects failed, 1 were changed, 0 needed nothing, 1 no longer declared were kept because of that:",
+            "1 of 3 objects failed, 1 were changed, 0 needed nothing, 1 were kept because of that:",
         ),
     ],
 )

@@ -118,9 +118,10 @@ def declare(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
     if any(_defines(one.wanted) and one.changed for one in outcomes.values()) and late and not run.check:
         # Their kind may have been defined by what was just written. A definition is never among them: that kind is built in.
         outcomes.update(zip(late, _late(run, [wanted[position] for position in late]), strict=True))
-    if any(one.error is not None and not one.wanted.leftover for one in outcomes.values()):
-        items = {position: _spared(item) for position, item in items.items()}
-    _carry(run, items, live, outcomes, gone)
+    for wave in gone:
+        if any(one.error is not None and not one.wanted.leftover for one in outcomes.values()):
+            items = {position: _spared(item) for position, item in items.items()}
+        _carry(run, items, live, outcomes, [wave])
     return [outcomes[position] for position in range(len(wanted))]
 
 
