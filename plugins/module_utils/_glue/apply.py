@@ -6,6 +6,7 @@ and environment in, the task's result out."""
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ SPEC: dict[str, Any] = {
     **arguments.WRITE,
     **arguments.WAIT,
 }
+# It stands in labels, and in selectors of them.
+SET_NAME = r"(?=.{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 # Kinds whose schema we know, so that a difference is one and not the server's own way to write it.
 _EXACT = ("paddleflow.org/", "batch.paddlepaddle.org/", "paddlepaddle.org/", "scheduling.volcano.sh/v1beta1")
 
@@ -69,6 +72,8 @@ def _contradiction(params: Mapping[str, Any]) -> str:
         return "Nothing is given: give definition, src or template."
     if params["prune"] and not params["set"]:
         return "prune is given without set: name the set whose objects these are all of."
+    if params["set"] and not re.fullmatch(SET_NAME, params["set"]):
+        return f"set is {params['set']!r}, but must be a label's value: at most 63 letters, digits, dots, underscores and hyphens."
     if params["prune"] and params["state"] == "absent":
         return "prune is given with state absent: leave one of them out."
     if not 1 <= params["writers"] <= 64:

@@ -207,6 +207,8 @@ def test_an_unchanged_set_is_listed_once(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"set": "a,b!=c", "prune": True}, "set is 'a,b!=c', but must be a label's value: at most 63 letters"),
+        ({"set": "x" * 64}, "but must be a label's value"),
         ({"wait_for": {"path": "a..b"}}, "wait_for: The path 'a..b' cannot be read from '..b' on"),
         ({"wait_for": {"condition": "Ready", "path": "a"}}, "either condition, or path and value"),
         ({"wait_for": {"condition": "Ready", "value": "x"}}, "wait_for has condition and value"),
@@ -214,7 +216,7 @@ def test_an_unchanged_set_is_listed_once(cluster: Cluster) -> None:
         ({"wait_for": {"condition": "Ready"}, "state": "absent"}, "wait_for is given without anything to wait for"),
     ],
 )
-def test_what_cannot_be_waited_for_is_refused_before_anything_is_written(
+def test_what_cannot_be_meant_is_refused_before_anything_is_written(
     cluster: Cluster, options: dict[str, Any], said: str
 ) -> None:
     result = carried(cluster, **{"wait": True, "definition": config("a"), **options})
