@@ -639,12 +639,13 @@ objects:
       type: dict
 """
 
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.links import Links
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import filesystem_link
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import stores
 
 
 def main() -> None:
-    stores.run(filesystem_link)
+    stores.run(filesystem_link, Links())
 
 
 if __name__ == "__main__":

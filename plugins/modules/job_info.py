@@ -37,6 +37,12 @@ options:
     description: Seconds that it may take.
     type: int
     default: 60
+  kind:
+    description:
+      - The kind of job. V(Job) is one of Volcano, which most jobs become; V(PaddleJob) and V(TrainingJob) are those of their own groups.
+      - Any other is named as it was declared, V(<Kind>.<group>/<version>), such as V(PyTorchJob.kubeflow.org/v1).
+    type: str
+    default: Job
   logs:
     description: Whether what each pod wrote is returned too.
     type: bool
@@ -70,6 +76,12 @@ EXAMPLES = r"""
 - name: Show the failed pods of it
   ansible.builtin.debug:
     msg: "{{ train.objects | map(attribute='tasks') | flatten | selectattr('status', 'equalto', 'failed') }}"
+
+- name: What has become of a job that the operator of PyTorch runs
+  paddleflow.core.job_info:
+    namespace: science
+    name: bert
+    kind: PyTorchJob.kubeflow.org/v1
 """
 
 RETURN = r"""
@@ -177,7 +189,7 @@ from ansible_collections.paddleflow.core.plugins.module_utils._glue import info,
 
 
 def main() -> None:
-    info.run(job, job_info.more, job_info.BESIDE)
+    info.run(job, job_info.more, job_info.BESIDE, job_info.kind)
 
 
 if __name__ == "__main__":

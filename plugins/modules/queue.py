@@ -54,6 +54,7 @@ options:
   max:
     description:
       - The most that all jobs of the queue may use together, as resource names and quantities; what is not named is unlimited, V(0) is none.
+      - 'Less than what is in use is a warning: what runs goes on.'
       - The reference's C(mem) and C(scalarResources) are understood too.
     type: dict
     aliases:
@@ -81,6 +82,7 @@ options:
   node_group:
     description:
       - The group of nodes that the queue's jobs run on.
+      - O(min) and O(max) are at most what its nodes have together, as far as they may be read; that a group has no nodes yet is a warning.
     type: str
   location:
     description:
@@ -112,6 +114,7 @@ options:
   lendable:
     description:
       - Whether others may use what this queue is entitled to as long as it does not.
+      - V(false) makes every queue above keep the sum of what those below it keep, so that O(min) of each of them has to cover it.
       - When nothing is given it is V(true).
     type: bool
   reclaimable:
@@ -167,6 +170,7 @@ options:
       max:
         description:
           - The most that all jobs of the queue may use together, as resource names and quantities; what is not named is unlimited, V(0) is none.
+          - 'Less than what is in use is a warning: what runs goes on.'
           - The reference's C(mem) and C(scalarResources) are understood too.
         type: dict
         aliases:
@@ -194,6 +198,7 @@ options:
       node_group:
         description:
           - The group of nodes that the queue's jobs run on.
+          - O(min) and O(max) are at most what its nodes have together, as far as they may be read; that a group has no nodes yet is a warning.
         type: str
       location:
         description:
@@ -225,6 +230,7 @@ options:
       lendable:
         description:
           - Whether others may use what this queue is entitled to as long as it does not.
+          - V(false) makes every queue above keep the sum of what those below it keep, so that O(min) of each of them has to cover it.
           - When nothing is given it is V(true).
         type: bool
       reclaimable:

@@ -15,7 +15,7 @@ from paddleflow_core.model.pipeline_steps import Step, line
 from tests.support import inventories, jobs, modules
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import Engine, engine_in
-from tests.support.kube_api import define
+from tests.support.kube_api import define, definition
 from tools import tree
 
 SPACE = "info"
@@ -139,6 +139,28 @@ def test_a_job_tells_its_state_and_that_of_its_pods(engine: Engine) -> None:
     assert job["declared"]["image"] == ONE["image"]
     declare(engine, "job", name="other", **ONE)
     assert {one["name"]: one["state"] for one in found(engine, "job_info")} == {"seen": "failed", "other": "pending"}
+
+
+def test_a_job_of_an_operator_is_found_by_its_kind(engine: Engine) -> None:
+    define(engine.api, objects=[definition("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs")])
+    metadata = {"name": "bert", "namespace": SPACE}
+    running = {"conditions": [{"type": "Running", "status": "True", "reason": "PyTorchJobRunning"}]}
+    live = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata, "spec": {}, "status": running}
+    pod = {
+        "apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "main", "image": "localhost/none:1"}]},
+        "metadata": {"name": "bert-worker-0", "namespace": SPACE, "labels": {"paddleflow-job-id": "bert"}},
+    }  # fmt: skip
+    for one in (live, pod):
+        engine.api.kubectl("create", "--filename=-", stdin=json.dumps(one))
+    assert found(engine, "job_info", name="bert") == []
+    (job,) = found(engine, "job_info", name="bert", kind="PyTorchJob.kubeflow.org/v1")
+    assert (job["name"], job["state"]) == ("bert", "running")
+    assert [task["name"] for task in job["tasks"]] == ["bert-worker-0"]
+    engine.api.kubectl("delete", "pod", "bert-worker-0", f"--namespace={SPACE}", "--grace-period=0", "--force")
+    assert run(engine, "job_info", kind="PyTorchJob")["msg"] == (
+        "kind is 'PyTorchJob', but must be one of Job, PaddleJob, TrainingJob, or <Kind>.<group>/<version>, "
+        "such as PyTorchJob.kubeflow.org/v1."
+    )
 
 
 def test_a_file_system_tells_what_each_node_holds_of_it(engine: Engine, client: Client) -> None:

@@ -241,6 +241,40 @@ def test_a_link_and_its_keys_come_and_go_together(served: ControlPlane) -> None:
     assert done(served, "filesystem_link", name="link", state="absent") == ["FileSystemLink deleted", "Secret deleted"]
 
 
+def test_no_link_is_made_within_another_or_where_there_are_none(served: ControlPlane) -> None:
+    store: dict[str, Any] = {"url": "s3://more/", "properties": S3, "secret_ref": OTHERS}
+    first = {"name": "outer", "file_system": "shelf", "path": "/a", **store}
+    assert done(served, "filesystem_link", **first) == ["FileSystemLink created"]
+    within = {"name": "inner", "file_system": "shelf", "path": "/a/b", **store}
+    assert run(served, "filesystem_link", **within)["msg"] == (
+        f"FileSystemLink {NAMESPACE}/inner: path is '/a/b', but must be outside of the link /a. No link contains another one."
+    )
+    assert not there(served, "filesystemlink", "inner")
+    # Of one declaration too, and of what is taken away by it nothing is said.
+    elsewhere = {**first, "name": "twin", "path": "/a/c"}
+    both = run(
+        served, "filesystem_link", objects=[{**within, "path": "/b"}, {**within, "name": "other", "path": "/b/c"}]
+    )
+    assert [one["action"] for one in both["objects"]] == ["failed", "failed"]
+    moved = run(served, "filesystem_link", objects=[{**elsewhere}, {"name": "outer", "state": "absent"}])
+    assert [one["action"] for one in moved["objects"] if one["kind"] == "FileSystemLink"] == ["created", "deleted"]
+    done(served, "filesystem", name="floor", url="local://srv/floor", properties={"debug": True})
+    local = run(served, "filesystem_link", name="no", **{**first, "name": "no", "file_system": "floor"})
+    assert "file_system is 'floor', of type local, but must be a file system of one of the types" in local["msg"]
+
+
+def test_an_old_word_of_a_policy_is_understood_and_told(served: ControlPlane) -> None:
+    """[D-12]"""
+    done(served, "filesystem", name="worded", url="s3://worded/", properties=S3, secret_ref=OTHERS)
+    answer = run(served, "filesystem_cache", name="worded", cache_dir="/x", meta_driver="nutsdb")
+    (warning,) = answer["warnings"]
+    assert warning["event"]["msg"] == (
+        "filesystem_cache worded: meta_driver is 'nutsdb', but must be 'disk'. The old word will go."
+    )
+    assert live(served, "filesystem", "worded")["spec"]["cache"]["metaDriver"] == "disk"
+    assert not run(served, "filesystem_cache", name="worded", cache_dir="/x", meta_driver="disk").get("warnings")
+
+
 def test_a_data_set_is_waited_for_and_a_failed_one_not_any_longer(served: ControlPlane) -> None:
     options: dict[str, Any] = {
         "name": "images",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from paddleflow_core.kube.client import PAGE
+from paddleflow_core.kube.declare import FEW
 
 from tests.support import checklogs, modules
 from tests.support.binaries import built
@@ -100,3 +101,123 @@ def test_a_long_list_is_read_in_pages(audited: Audited) -> None:
     changed, asked = audited.asked("flavour", objects=objects)
     assert not changed
     assert asked == {"list flavours": 2}
+
+
+def few(asked: dict[str, int]) -> bool:
+    """One list, or at most four single objects, of each kind and namespace; and nothing else."""
+    verbs: dict[str, list[str]] = {}
+    for what, number in asked.items():
+        verb, _space, of = what.partition(" ")
+        verbs.setdefault(of, []).append(verb)
+        if (verb, number) != ("list", 1) and not (verb == "get" and number <= FEW):
+            return False
+    return all(len(found) == 1 for found in verbs.values())
+
+
+POLICY_OF = {"cache_dir": "/var/cache/x", "meta_driver": "disk"}
+S3 = {"endpoint": "https://s3.example.org"}
+DOCUMENT = """
+name: greet-{}
+docker_env: python:3.11
+entry_points:
+  hello: {{command: "echo hello"}}
+"""
+
+
+def numbered(prefix: str, **options: Any) -> list[dict[str, Any]]:
+    return [{"name": f"{prefix}-{number}", **options} for number in range(5)]
+
+
+@pytest.mark.parametrize("number", [1, 5])
+@pytest.mark.parametrize(
+    ("name", "objects"),
+    [
+        (
+            "job",
+            [
+                {**one, "scheduling_policy": {"queue": f"jobs-{number}"}}
+                for number, one in enumerate(numbered("j", namespace="left", image="x", command="y", flavour=SIZE))
+            ],
+        ),
+        (
+            "grant",
+            [
+                {"name": f"g-{number}", "queue": f"jobs-{number}", "users": ["alice"], "namespaces": ["left"]}
+                for number in range(5)
+            ],
+        ),
+        ("user", [{"name": f"user{number}", "identities": [f"oidc:{number}@example.com"]} for number in range(5)]),
+        ("node_group", [{"name": f"n-{number}", "nodes": [f"node-{number}"]} for number in range(5)]),
+        (
+            "pipeline",
+            [
+                {"name": f"greet-{number}", "namespace": "left", "document": DOCUMENT.format(number)}
+                for number in range(5)
+            ],
+        ),
+        ("pipeline_schedule", numbered("s", namespace="left", pipeline={"name": "greet-0"}, crontab="30 2 * * *")),
+        (
+            "sampleset",
+            numbered("d", namespace="left", no_sync=True, secret_ref={"name": "none"}),
+        ),
+        (
+            "filesystem_link",
+            [
+                {
+                    "name": f"l-{number}", "namespace": "left", "file_system": "host", "path": f"/{number}",
+                    "url": "s3://more/", "properties": S3, "secret_ref": {"name": "keys"},
+                }
+                for number in range(5)
+            ],
+        ),
+        ("filesystem_cache", [{"name": f"c-{number}", "namespace": "left", **POLICY_OF} for number in range(5)]),
+        ("queue", [{"name": f"k-{number}", "min": {"cpu": 1}, "lendable": False} for number in range(5)]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_no_noun_asks_for_more_when_nothing_changes(
+    standing: Audited, name: str, objects: list[dict[str, Any]], number: int
+) -> None:
+    given = objects[:number]
+    standing.asked(name, objects=given)
+    changed, asked = standing.asked(name, objects=given)
+    assert not changed
+    assert few(asked), asked
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_neither_does_apply(standing: Audited, number: int) -> None:
+    queues = [
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue",
+            "metadata": {"name": f"a-{one}"}, "spec": {"weight": 1, "parent": "root"},
+        }
+        for one in range(number)
+    ]  # fmt: skip
+    maps = [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"m-{one}", "namespace": "left"},
+            "data": {"a": "b"},
+        }
+        for one in range(number)
+    ]
+    standing.asked("apply", definition=[*queues, *maps])
+    changed, asked = standing.asked("apply", definition=[*queues, *maps])
+    assert not changed
+    assert few(asked), asked
+
+
+@pytest.fixture(scope="module")
+def standing(audited: Audited) -> Audited:
+    """With what the declarations name."""
+    audited.asked("queue", objects=[{"name": f"jobs-{number}"} for number in range(5)])
+    for number in range(5):
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number}"}}
+        audited.api.kubectl("create", "--filename=-", stdin=json.dumps(node))
+    host = {"url": "s3://host/", "properties": S3, "secret_ref": {"name": "keys"}, "namespace": "left"}
+    audited.asked(
+        "filesystem", objects=[{"name": name, **host} for name in ("host", *(f"c-{one}" for one in range(5)))]
+    )
+    return audited

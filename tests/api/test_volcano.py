@@ -3,110 +3,20 @@
 
 from __future__ import annotations
 
-import base64
-import contextlib
 import json
-import os
-import subprocess
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import volcano
-from tests.support.binaries import ROOT, built
-from tests.support.control_plane import ControlPlane, free_port
-from tests.support.kube_api import define
-
-NAMESPACE = "volcano-system"
-PROGRAMS = {"scheduler": "vc-scheduler", "controllers": "vc-controller-manager", "webhooks": "vc-webhook-manager"}
-
-
-def certificate() -> dict[str, Any]:
-    request = {"secret": None, "names": ["localhost"], "days": 2, "ca_days": 2, "renew_days": 1}
-    program = ROOT / "roles/volcano/files/webhook_certificate.py"
-    done = subprocess.run(
-        ["python3", str(program)], input=json.dumps(request), check=True, capture_output=True, text=True
-    )
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
-@dataclass(frozen=True)
-class Installed:
-    api: ControlPlane
-    folder: Path
-    objects: dict[str, list[dict[str, Any]]]
-
-    def kubeconfig(self, component: str) -> Path:
-        """Credentials of a program's service account, as its pod would have them."""
-        token = self.api.kubectl("create", "token", f"volcano-{component}", f"--namespace={NAMESPACE}").strip()
-        path = self.folder / f"{component}.kubeconfig"
-        cluster = {
-            "server": f"https://127.0.0.1:{self.api.port}",
-            "certificate-authority": str(self.api.pki / "ca.crt"),
-        }
-        path.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "x", "users": [{"name": "x", "user": {"token": token}}],
-            "clusters": [{"name": "x", "cluster": cluster}], "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
-        }))  # fmt: skip
-        return path
-
-    @contextlib.contextmanager
-    def running(self, component: str) -> Iterator[Path]:
-        """A program with the arguments of its Deployment; its log."""
-        deployment = volcano.one(self.objects["workloads"], "Deployment", f"volcano-{component}")
-        (container,) = deployment["spec"]["template"]["spec"]["containers"]
-        port = free_port()
-        arguments = [
-            word.replace("/etc/volcano", str(self.folder))
-            for word in container["args"]
-            if not word.startswith("--port=")
-        ]
-        arguments += [f"--kubeconfig={self.kubeconfig(component)}", f"--healthz-address=127.0.0.1:{free_port()}"]
-        arguments += [f"--port={port}"] if component == "webhooks" else [f"--listen-address=127.0.0.1:{free_port()}"]
-        environment = {item["name"]: item["value"] for item in container.get("env", [])}
-        environment |= {"PATH": os.environ["PATH"], "DEBUG_SOCKET_DIR": str(self.folder)}
-        log = self.folder / f"{component}.log"
-        command = [str(built("volcano") / "volcano"), PROGRAMS[component], *arguments]
-        with (
-            log.open("wb") as stream,
-            subprocess.Popen(command, stdout=stream, stderr=stream, env=environment) as process,
-        ):
-            try:
-                yield log
-                assert process.poll() is None, log.read_text()[-3000:]
-            finally:
-                process.terminate()
-                process.wait(30)
+from tests.support.control_plane import ControlPlane
+from tests.support.volcano_programs import NAMESPACE, Installed, installed_in, listening
 
 
 @pytest.fixture(scope="module")
 def installed(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    folder = tmp_path_factory.mktemp("volcano")
-    pair = certificate()
-    (folder.with_name(folder.name + "-tls")).mkdir()
-    for part, text in pair["data"].items():
-        (folder.with_name(folder.name + "-tls") / part).write_bytes(base64.b64decode(text))
-    objects = {name: volcano.rendered(name, volcano_certificate=pair) for name in volcano.TEMPLATES}
-    for item in objects["config"]:
-        for name, text in item.get("data", {}).items():
-            (folder / name).write_text(text)
-
-    def apply(items: list[dict[str, Any]]) -> None:
-        bundle = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-        api.kubectl("apply", "--server-side", "--field-manager=paddleflow", "--filename=-", stdin=bundle)
-
-    # As the roles do, which another test may have run.
-    define(api, built("volcano") / "crds", ROOT / "crds")
-    for name in ("namespace", "rbac", "config", "admission", "workloads"):
-        apply(objects[name])
-    yield Installed(api, folder, objects)
-    kinds = "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicybindings,validatingadmissionpolicies"
-    api.kubectl("delete", kinds, "--selector=app.kubernetes.io/name=volcano")
+    with installed_in(api, tmp_path_factory.mktemp("volcano")) as running:
+        yield running
 
 
 def test_a_second_apply_changes_nothing(installed: Installed) -> None:
@@ -192,9 +102,5 @@ def test_the_scheduler_starts_with_its_permissions_only_and_without_webhooks(ins
 
 def test_the_webhooks_start_with_their_permissions_only(installed: Installed) -> None:
     with installed.running("webhooks") as log:
-        # Nothing announces it, so its log is read, ten times a second.
-        deadline = time.monotonic() + 60
-        while 'type="*v1beta1.Queue"' not in log.read_text() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert 'type="*v1beta1.Queue"' in log.read_text(), log.read_text()[-3000:]
+        listening(log)
     assert "forbidden" not in log.read_text().lower()

@@ -34,23 +34,38 @@ class NounFile(Protocol):
     def declared(self, found: Mapping[str, Any], /) -> dict[str, Any]: ...
 
 
-def run(noun: NounFile, more: More | None = None, beside: Mapping[str, Any] | None = None) -> NoReturn:
-    """Of a noun that is an object of its own."""
+def run(
+    noun: NounFile,
+    more: More | None = None,
+    beside: Mapping[str, Any] | None = None,
+    kind: Callable[[AnsibleModule], tuple[str, str]] | None = None,
+) -> NoReturn:
+    """Of a noun that is an object of its own.
+
+    :param kind: apiVersion and kind of the objects, where options say so
+    """
 
     def read(module: AnsibleModule, client: Client, deadline: float) -> dict[str, Any]:
-        found = _objects(noun.NOUN, client, module.params, deadline)
+        table: Noun = {**noun.NOUN}
+        if kind:
+            table["api"], table["kind"] = kind(module)
+        found = _objects(table, client, module.params, deadline)
         entries = [_entry(noun, one) for one in found]
         if more:
             more(module, client, deadline, found, entries)
         return {"objects": entries}
 
-    answer({**arguments.info(noun.NOUN), **(beside or {})}, read)
+    answer({**arguments.info(noun.NOUN), **(beside or {})}, read, discover=kind is not None)
 
 
-def answer(spec: Mapping[str, Any], read: Callable[[AnsibleModule, Client, float], Mapping[str, Any]]) -> NoReturn:
+def answer(
+    spec: Mapping[str, Any],
+    read: Callable[[AnsibleModule, Client, float], Mapping[str, Any]],
+    discover: bool = False,
+) -> NoReturn:
     module = AnsibleModule(argument_spec=dict(spec), supports_check_mode=True)
     try:
-        said = read(module, connect.client(module), time.monotonic() + module.params["timeout"])
+        said = read(module, connect.client(module, discover), time.monotonic() + module.params["timeout"])
     except KubeError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, **said)

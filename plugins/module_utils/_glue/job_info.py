@@ -18,11 +18,28 @@ if TYPE_CHECKING:
 
     from .._core.kube.client import Client, Object
 
+KINDS = {
+    "Job": "Job.batch.volcano.sh/v1alpha1",
+    "PaddleJob": "PaddleJob.batch.paddlepaddle.org/v1",
+    "TrainingJob": "TrainingJob.paddlepaddle.org/v1",
+}
 BESIDE: dict[str, Any] = {
+    "kind": {"type": "str", "default": "Job"},
     "logs": {"type": "bool", "default": False},
     "log_lines": {"type": "int", "default": 100},
 }
-_JOB = "volcano.sh/job-name"
+# By which a pod says whose it is: Volcano's word, and ours for jobs that operators make pods of.
+_JOB, _OURS = "volcano.sh/job-name", "paddleflow-job-id"
+
+
+def kind(module: AnsibleModule) -> tuple[str, str]:
+    """apiVersion and kind of the jobs that are asked for."""
+    given: str = module.params["kind"]
+    name, _dot, api = KINDS.get(given, given).partition(".")
+    if not name or "/" not in api:
+        allowed = f"one of {', '.join(KINDS)}, or <Kind>.<group>/<version>, such as PyTorchJob.kubeflow.org/v1"
+        module.fail_json(msg=f"kind is {given!r}, but must be {allowed}.")
+    return api, name
 
 
 def more(
@@ -32,14 +49,15 @@ def more(
         return
     spaces = {one["metadata"]["namespace"] for one in found}
     # Of one job alone its own pods; of several all those of their namespaces, in one list for each.
-    selector = f"{_JOB}={found[0]['metadata']['name']}" if len(found) == 1 else _JOB
+    label = _JOB if kind(module)[0].startswith("batch.volcano.sh/") else _OURS
+    selector = f"{label}={found[0]['metadata']['name']}" if len(found) == 1 else label
     pods: dict[tuple[str, str], list[Object]] = {}
     groups: dict[tuple[str, str], Object] = {}
     for space in sorted(spaces):
         for pod in client.list(client.kind("v1", "Pod"), space, labels=selector, deadline=deadline).items:
-            pods.setdefault((space, pod["metadata"]["labels"][_JOB]), []).append(pod)
-        kind = client.kind("scheduling.volcano.sh/v1beta1", "PodGroup")
-        for group in client.list(kind, space, deadline=deadline).items:
+            pods.setdefault((space, pod["metadata"]["labels"][label]), []).append(pod)
+        gangs = client.kind("scheduling.volcano.sh/v1beta1", "PodGroup")
+        for group in client.list(gangs, space, deadline=deadline).items:
             groups[space, group["metadata"]["name"]] = group
     for one, entry in zip(found, entries, strict=True):
         metadata = one["metadata"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from ansible.module_utils.basic import AnsibleModule
@@ -54,6 +55,8 @@ class Declared(NamedTuple):
     spec: dict[str, Any]
     metadata: dict[str, dict[str, str]]
     where: str
+    # As somebody wrote it, in words that may be old ones.
+    given: Mapping[str, Any] = MappingProxyType({})
 
 
 class Planned(NamedTuple):
@@ -179,6 +182,8 @@ def remarks(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
         if hasattr(noun, "remarks") and one.state == "present":
             for text in noun.remarks(one.name, one.spec):
                 yield ": ".join(part for part in (named(noun, one), text) if part)
+        if hasattr(noun, "warnings") and one.state == "present":
+            yield from said(noun, one, noun.warnings(one.given))
 
 
 # What stands beside objects is the default of each of them, be it a field of the noun or none.
@@ -237,7 +242,7 @@ def _one(noun: Readable, item: Mapping[str, Any], where: str) -> tuple[list[Decl
     # Of a kind without namespaces, an option of that name is a field like any other.
     placed = noun.NOUN["scope"] == "Namespaced"
     namespace = (item.get("namespace") or "") if placed else ""
-    declared = Declared(name, namespace, state, spec, metadata, where)
+    declared = Declared(name, namespace, state, spec, metadata, where, given)
     return [declared], said(noun, declared, problems)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core.kube.declare import Outcome, Run, declare
+from .._core.kube import queues
 from .._core.model.queue import NOUN
 
 if TYPE_CHECKING:
@@ -15,34 +15,18 @@ if TYPE_CHECKING:
 
     from ansible.module_utils.basic import AnsibleModule
 
+    from .._core.kube.declare import Outcome, Run
     from .noun import Planned
 
 BESIDE = {"force": {"type": "bool", "default": False}}
 
 
 def carry(module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
-    names = {
-        one.wanted.object["metadata"]["name"]
-        for one in planned
-        if one.state == "drained" or (one.state == "absent" and one.wanted.object["kind"] == NOUN["kind"])
-    }
-    if not names and not any(one.state in NOUN["states"] for one in planned):
-        return declare(how, [one.wanted for one in planned])
-    from .._core.kube import queues  # most calls declare, and leave a queue's state alone
-
-    users = queues.users(how.client, names, how.deadline)
-    kept = {}
-    for position, one in enumerate(planned):
-        groups = users.get(one.wanted.object["metadata"]["name"], [])
-        if one.state != "absent" or not groups:
-            continue
-        if not module.params["force"]:
-            error = queues.refused(one.wanted.object["metadata"]["name"], groups)
-            kept[position] = Outcome(one.wanted, "failed", error=error)
-        elif not how.check:
-            queues.empty(how, one.wanted.object["metadata"]["name"], groups)
-    written = iter(declare(how, [one.wanted for position, one in enumerate(planned) if position not in kept]))
-    outcomes = [kept[position] if position in kept else next(written) for position in range(len(planned))]
+    draining = {one.wanted.object["metadata"]["name"] for one in planned if one.state == "drained"}
+    users = queues.users(how.client, draining, how.deadline)
+    outcomes, remarks = queues.carry(how, [one.wanted for one in planned], module.params["force"])
+    for text in remarks:
+        module.warn(text)
     return [
         queues.steer(how, outcome, one.state, users.get(one.wanted.object["metadata"]["name"], []))
         if one.state in NOUN["states"]

@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._core import vault
-from .._core.kube.declare import declare
+from .._core.kube.declare import Extra, declare
 from .._core.kube.errors import ForbiddenError
 from .._core.model import storage, storage_objects
 from .._core.model.stores import ENGINE
@@ -45,8 +45,9 @@ CONNECTION: dict[str, Any] = {
 }
 
 
-def run(noun: NounFile) -> NoReturn:
-    glue.run(noun, carry, beside=CONNECTION, complete=filled)
+def run(noun: NounFile, extra: Extra | None = None) -> NoReturn:
+    """:param extra: what its objects need beside being written"""
+    glue.run(noun, functools.partial(carry, extra or Extra()), beside=CONNECTION, complete=filled)
 
 
 def filled(module: AnsibleModule, noun: NounFile, declarations: Sequence[Declared]) -> tuple[list[Declared], list[str]]:
@@ -75,14 +76,14 @@ def filled(module: AnsibleModule, noun: NounFile, declarations: Sequence[Declare
     return [one._replace(spec=specs.get(id(one), one.spec)) for one in declarations], problems
 
 
-def carry(_module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
+def carry(extra: Extra, _module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
     """Takes away, too, Secrets that earlier declarations made and these make no use of; none is told of where there is none."""
     left = {}
     for position, one in enumerate(planned):
         secret = storage_objects.unneeded(one.wanted.object) if one.state == "present" else None
         if secret:
             left[position] = glue.gone(secret, one.wanted.where)
-    outcomes = declare(how, [*(one.wanted for one in planned), *left.values()])
+    outcomes = declare(how._replace(extra=extra), [*(one.wanted for one in planned), *left.values()])
     made, rest = outcomes[: len(planned)], outcomes[len(planned) :]
     return made + [one for position, one in zip(left, rest, strict=True) if _matters(one, made[position].before or {})]
 

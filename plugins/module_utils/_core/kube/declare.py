@@ -14,6 +14,7 @@ import time
 import typing as t
 
 from ..plan import compare, order, view
+from ..plan.refusal import of_check_mode
 from .errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -25,6 +26,7 @@ from .errors import (
     MissingError,
     NotFoundError,
 )
+from .stale import STALE_SECONDS, patiently
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -84,6 +86,21 @@ class Outcome(t.NamedTuple):
         return self._replace(action=self.action if self.changed else "failed", error=error)
 
 
+class Extra:
+    """What a kind needs beside being written; here nothing. Most modules do not carry what others need."""
+
+    def prepare(
+        self, run: Run, items: Mapping[int, Item], live: dict[int, Object | None], outcomes: dict[int, Outcome]
+    ) -> None:
+        """Comes before anything is written. What it puts among the outcomes is done with."""
+
+    def settle(self, run: Run, written: Sequence[Outcome], later: Sequence[Object]) -> None:
+        """Comes between what was written and what is written later."""
+
+    def told(self, _position: int, outcome: Outcome) -> Outcome:
+        return outcome
+
+
 class Run(t.NamedTuple):
     """How a declaration is carried out. ``deadline`` is a ``time.monotonic()``."""
 
@@ -93,9 +110,14 @@ class Run(t.NamedTuple):
     force_conflicts: bool = False
     writers: int = 8
     wait: bool = False  # for the end of what is taken away
+    extra: Extra = Extra()
+    # Until when what a webhook of Volcano says may be of a moment ago.
+    patience: float = 0.0
+    # In check mode: the names of queues that would be written too.
+    queues: frozenset[str] = frozenset()
 
 
-class _Item(t.NamedTuple):
+class Item(t.NamedTuple):
     wanted: Wanted
     kind: Kind
     name: str
@@ -105,15 +127,18 @@ class _Item(t.NamedTuple):
 def declare(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
     """What became of each, in the order in which they were declared."""
     outcomes: dict[int, Outcome] = {}
-    items: dict[int, _Item] = {}
+    items: dict[int, Item] = {}
     for position, one in enumerate(wanted):
         try:
-            items[position] = _Item(one, *run.client.address(one.object, deadline=run.deadline))
+            items[position] = Item(one, *run.client.address(one.object, deadline=run.deadline))
         except KubeError as error:
             outcomes[position] = _unserved(run, one, error)
     live = _read(run, items, outcomes)
+    run = run._replace(queues=frozenset(one.name for one in items.values() if order.is_queue(one.wanted.object)))
+    run.extra.prepare(run, items, live, outcomes)
     written, gone = _waves(items, live)
-    _carry(run, items, live, outcomes, written)
+    for number, wave in enumerate(written, 1):
+        _carry(run, items, live, outcomes, wave, written[number:])
     late = [position for position, one in outcomes.items() if isinstance(one.error, KindNotServedError)]
     if any(_defines(one.wanted) and one.changed for one in outcomes.values()) and late and not run.check:
         # Their kind may have been defined by what was just written. A definition is never among them: that kind is built in.
@@ -121,24 +146,26 @@ def declare(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
     for wave in gone:
         if any(one.error is not None and not one.wanted.leftover for one in outcomes.values()):
             items = {position: _spared(item) for position, item in items.items()}
-        _carry(run, items, live, outcomes, [wave])
-    return [outcomes[position] for position in range(len(wanted))]
+        _carry(run, items, live, outcomes, wave, [])
+    return [run.extra.told(position, outcomes[position]) for position in range(len(wanted))]
 
 
 def _carry(
     run: Run,
-    items: Mapping[int, _Item],
+    items: Mapping[int, Item],
     live: Mapping[int, Object | None],
     outcomes: dict[int, Outcome],
-    waves: Sequence[Sequence[int]],
+    wave: Sequence[int],
+    later: Sequence[Sequence[int]],
 ) -> None:
-    for wave in waves:
-        ready = [position for position in wave if position not in outcomes]
-        written = _side_by_side(run, items, live, ready)
-        outcomes.update(zip(ready, _served(run, written), strict=True))
+    ready = [position for position in wave if position not in outcomes]
+    written = side_by_side(run, items, live, ready)
+    outcomes.update(zip(ready, _served(run, written), strict=True))
+    wanted = [items[position].wanted for following in later for position in following]
+    run.extra.settle(run, written, [one.object for one in wanted if one.state == "present"])
 
 
-def _spared(item: _Item) -> _Item:
+def _spared(item: Item) -> Item:
     return item._replace(wanted=item.wanted._replace(state="kept")) if item.wanted.leftover else item
 
 
@@ -146,7 +173,7 @@ def _late(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
     """A server says that a kind is established a moment before it answers for it, and nothing tells when it does."""
     until = min(run.deadline, time.monotonic() + SERVED_WITHIN)
     while True:
-        outcomes = declare(run, wanted)
+        outcomes = declare(run._replace(extra=Extra()), wanted)
         if not any(isinstance(one.error, KindNotServedError) for one in outcomes) or time.monotonic() > until:
             return outcomes
         time.sleep(0.1)
@@ -166,7 +193,7 @@ def _unserved(run: Run, one: Wanted, error: KubeError) -> Outcome:
     return Outcome(one, "failed", error=error)
 
 
-def _read(run: Run, items: Mapping[int, _Item], outcomes: dict[int, Outcome]) -> dict[int, Object | None]:
+def _read(run: Run, items: Mapping[int, Item], outcomes: dict[int, Outcome]) -> dict[int, Object | None]:
     groups: dict[tuple[Kind, str], list[int]] = {}
     live: dict[int, Object | None] = {
         position: item.wanted.known for position, item in items.items() if item.wanted.known is not None
@@ -240,7 +267,7 @@ def _listed(
     return {found["metadata"]["name"]: found for found in listing.items if found is not None}
 
 
-def _waves(items: Mapping[int, _Item], live: Mapping[int, Object | None]) -> tuple[list[list[int]], list[list[int]]]:
+def _waves(items: Mapping[int, Item], live: Mapping[int, Object | None]) -> tuple[list[list[int]], list[list[int]]]:
     """What is written, and what is taken away after that, the other way round."""
     kept = [position for position, item in items.items() if item.wanted.state != "absent"]
     gone = [position for position, item in items.items() if item.wanted.state == "absent"]
@@ -254,9 +281,11 @@ def _ordered(positions: Sequence[int], objects: Sequence[Object]) -> list[list[i
     return [[positions[i] for i in wave] for wave in order.waves(objects, depths)]
 
 
-def _side_by_side(
-    run: Run, items: Mapping[int, _Item], live: Mapping[int, Object | None], positions: Sequence[int]
+def side_by_side(
+    run: Run, items: Mapping[int, Item], live: Mapping[int, Object | None], positions: Sequence[int]
 ) -> list[Outcome]:
+    run = run._replace(patience=min(run.deadline, time.monotonic() + STALE_SECONDS))
+
     def work(position: int) -> Outcome:
         item, before = items[position], live.get(position)
         try:
@@ -317,7 +346,7 @@ def _together(run: Run, work: Callable[[int], Outcome], positions: Sequence[int]
     return [done[position] for position in positions]
 
 
-def _present(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _present(run: Run, item: Item, before: Object | None) -> Outcome:
     wanted = item.wanted
     if wanted.part and before is None:
         return _missing(run, item)
@@ -337,7 +366,7 @@ def _present(run: Run, item: _Item, before: Object | None) -> Outcome:
         if would.action == "unchanged" or run.check:
             return would
     try:
-        after = run.client.apply(wanted.object, force_conflicts=run.force_conflicts, deadline=run.deadline)
+        after = _applied_to(run, wanted.object)
     except InvalidError as error:
         if before is None or not _frozen(error) or not wanted.recreate:
             raise
@@ -345,7 +374,14 @@ def _present(run: Run, item: _Item, before: Object | None) -> Outcome:
     return _applied(wanted, before, after)
 
 
-def _would(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _applied_to(run: Run, wanted: Object) -> Object:
+    def apply() -> Object:
+        return run.client.apply(wanted, force_conflicts=run.force_conflicts, deadline=run.deadline)
+
+    return patiently(run.patience, apply)
+
+
+def _would(run: Run, item: Item, before: Object | None) -> Outcome:
     """What apply would do, by a dry run; where not even its namespace is there yet, by what is declared."""
     wanted = item.wanted
     try:
@@ -355,6 +391,9 @@ def _would(run: Run, item: _Item, before: Object | None) -> Outcome:
     except NotFoundError:
         return Outcome(wanted, "created", None, wanted.object)
     except InvalidError as error:
+        if run.check and of_check_mode(str(error), run.queues - {item.name}):
+            after = wanted.object if before is None else {**before, "spec": wanted.object.get("spec")}
+            return Outcome(wanted, "created" if before is None else "changed", before, after)
         if before is None or not _frozen(error) or not wanted.recreate:
             raise
         return _recreated(run._replace(check=True), item, before)
@@ -376,7 +415,7 @@ def _frozen(error: InvalidError) -> bool:
     return bool(error.problems) and len(error.immutable) == len(error.problems)
 
 
-def _made_again(run: Run, item: _Item, before: Object) -> Outcome:
+def _made_again(run: Run, item: Item, before: Object) -> Outcome:
     """In the place of one that is on its way out, and would take what is written into it along."""
     if run.wait or item.wanted.recreate:
         return _recreated(run, item, before)
@@ -387,7 +426,7 @@ def _made_again(run: Run, item: _Item, before: Object) -> Outcome:
     )
 
 
-def _recreated(run: Run, item: _Item, before: Object) -> Outcome:
+def _recreated(run: Run, item: Item, before: Object) -> Outcome:
     wanted = item.wanted
     _renewable(run, wanted)
     if run.check:
@@ -395,7 +434,7 @@ def _recreated(run: Run, item: _Item, before: Object) -> Outcome:
     _delete(run, item, before)
     try:
         _gone(run, item, before)
-        after = run.client.apply(wanted.object, force_conflicts=run.force_conflicts, deadline=run.deadline)
+        after = _applied_to(run, wanted.object)
     except KubeError as error:
         return Outcome(wanted, "deleted", before, None, error)
     return Outcome(wanted, "recreated", before, after)
@@ -415,7 +454,7 @@ def _renewable(run: Run, wanted: Wanted) -> None:
             raise
 
 
-def _absent(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _absent(run: Run, item: Item, before: Object | None) -> Outcome:
     if before is None:
         return Outcome(item.wanted, "unchanged")
     if item.wanted.part:
@@ -434,11 +473,11 @@ def _absent(run: Run, item: _Item, before: Object | None) -> Outcome:
     return outcome
 
 
-def _kept(_run: Run, item: _Item, before: Object | None) -> Outcome:
+def _kept(_run: Run, item: Item, before: Object | None) -> Outcome:
     return Outcome(item.wanted, "unchanged" if before is None else "kept", before, before)
 
 
-def _released(run: Run, item: _Item, before: Object) -> Outcome:
+def _released(run: Run, item: Item, before: Object) -> Outcome:
     """An apply that declares nothing takes away what earlier ones of this manager declared, and no more."""
     if compare.owned_fields(before, run.client.manager) is None:
         return Outcome(item.wanted, "unchanged", before, before)
@@ -449,24 +488,28 @@ def _released(run: Run, item: _Item, before: Object) -> Outcome:
     return Outcome(item.wanted, "changed", before, after)
 
 
-def _found(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _found(run: Run, item: Item, before: Object | None) -> Outcome:
     return Outcome(item.wanted, "unchanged", before, before) if before is not None else _missing(run, item)
 
 
-def _missing(run: Run, item: _Item) -> Outcome:
+def _missing(run: Run, item: Item) -> Outcome:
     """In check mode an earlier task may have left out to make it."""
     if run.check:
         return Outcome(item.wanted, "changed", None, item.wanted.object)
     raise MissingError(f"{view.title(item.wanted.object)} does not exist: declare it first.")
 
 
-def _delete(run: Run, item: _Item, before: Object) -> None:
+def _delete(run: Run, item: Item, before: Object) -> None:
     uid = before["metadata"]["uid"]
     propagation: t.Literal["Foreground", "Background"] = "Foreground" if item.wanted.foreground else "Background"
-    run.client.delete(item.kind, item.name, item.namespace, uid=uid, propagation=propagation, deadline=run.deadline)
+
+    def delete() -> None:
+        run.client.delete(item.kind, item.name, item.namespace, uid=uid, propagation=propagation, deadline=run.deadline)
+
+    patiently(run.patience, delete)
 
 
-def _gone(run: Run, item: _Item, before: Object) -> None:
+def _gone(run: Run, item: Item, before: Object) -> None:
     from . import conditions  # to write and to leave alone, the usual cases, do without waiting
     from .wait import Target, wait
 
@@ -474,7 +517,7 @@ def _gone(run: Run, item: _Item, before: Object) -> None:
     wait(run.client, [gone], deadline=run.deadline)
 
 
-def _ensured(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _ensured(run: Run, item: Item, before: Object | None) -> Outcome:
     wanted = item.wanted
     if before is not None:
         return Outcome(wanted, "unchanged", before, before)
@@ -489,7 +532,7 @@ def _ensured(run: Run, item: _Item, before: Object | None) -> Outcome:
     return Outcome(wanted, "created", None, after)
 
 
-def _amended(run: Run, item: _Item, before: Object | None) -> Outcome:
+def _amended(run: Run, item: Item, before: Object | None) -> Outcome:
     """By a patch and not by apply, which would take everything else for dropped."""
     if before is None:
         title = view.title(item.wanted.object)
@@ -501,7 +544,7 @@ def _amended(run: Run, item: _Item, before: Object | None) -> Outcome:
     return Outcome(item.wanted, "changed", before, after)
 
 
-_STATES: dict[str, Callable[[Run, _Item, Object | None], Outcome]] = {
+_STATES: dict[str, Callable[[Run, Item, Object | None], Outcome]] = {
     "present": _present,
     "absent": _absent,
     "ensured": _ensured,

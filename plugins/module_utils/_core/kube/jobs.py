@@ -13,11 +13,11 @@ from ..model import flavour, job, own
 from ..model.jobs import changes, lookups, state, stop, tasks
 from ..model.names import option
 from . import stopping
-from .declare import Outcome, Wanted, declare
+from .declare import Outcome, Wanted, declare, named
 from .errors import DeclarationError, KubeError, MissingError, NotFoundError
 
 if t.TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ..model.jobs.tasks import Given, Mount
     from .client import Client, Object
@@ -38,7 +38,7 @@ class Request(t.NamedTuple):
 
 
 def carry(run: Run, requests: Sequence[Request], recreate: bool) -> list[Outcome]:
-    known = _Known(run)
+    known = _Known(run, {tasks.queue(one.spec) for one in requests if one.state == "present"} - {""})
     wanted: list[Wanted | Outcome] = []
     for request in requests:
         if request.state == "present":
@@ -129,11 +129,11 @@ def observe(client: Client, live: Object, deadline: float | None = None) -> dict
 class _Known:
     """What the cluster says of what declarations name, each thing asked for once, and only what is named."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: Run, queues: Collection[str]) -> None:
+        self._run, self._named = run, queues
         self._flavours: dict[str, Mapping[str, t.Any]] | None = None
         self._mounts: dict[str, dict[str, Mount]] = {}
-        self._queues: dict[str, Mapping[str, t.Any]] = {}
+        self._queues: Mapping[str, Mapping[str, t.Any]] | None = None
 
     def given(self, namespace: str, spec: Mapping[str, t.Any]) -> Given:
         asked = lookups.named(spec)
@@ -145,9 +145,7 @@ class _Known:
                 self._mounts[namespace] = self._file_systems(namespace)
             found["mounts"] = self._mounts[namespace]
         if asked.queue:
-            if asked.queue not in self._queues:
-                self._queues[asked.queue] = self._queue(asked.queue)
-            found["queue"] = lookups.queue(self._queues[asked.queue])
+            found["queue"] = lookups.queue(self._queue(asked.queue))
         if asked.kind:
             found["kinds"] = self._served(asked.kind)
         return found
@@ -170,11 +168,12 @@ class _Known:
         return found
 
     def _queue(self, name: str) -> Mapping[str, t.Any]:
-        kind = self._run.client.kind("scheduling.volcano.sh/v1beta1", "Queue")
-        found = self._run.client.find(kind, name, deadline=self._run.deadline)
-        if found is None:
+        if self._queues is None:
+            kind = self._run.client.kind("scheduling.volcano.sh/v1beta1", "Queue")
+            self._queues = named(self._run.client, kind, "", self._named, self._run.deadline)
+        if name not in self._queues:
             raise MissingError(f"Queue {name} does not exist: declare it first, or name another one.")
-        return found
+        return self._queues[name]
 
     def _served(self, asked: str) -> list[str]:
         name, _dot, api = asked.partition(".")

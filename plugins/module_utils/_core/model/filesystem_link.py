@@ -85,9 +85,11 @@ def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("properties", "debug"), "missing", "true where a link leads to type local", remedy)
 
 
-def beside(spec: Mapping[str, Any], host: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> Iterator[Problem]:
-    """What only the file system (its spec) and its other links (theirs) can tell of a link without problems."""
-    if storage.type_of(host["url"]) not in HOSTS:
+def beside(
+    spec: Mapping[str, Any], host: Mapping[str, Any] | None, others: Iterable[Mapping[str, Any]]
+) -> Iterator[Problem]:
+    """What only the file system (its spec, when it is there) and its other links (theirs) can tell of a link without problems."""
+    if host is not None and storage.type_of(host["url"]) not in HOSTS:
         found = f"'{spec['fileSystem']}', of type {storage.type_of(host['url'])}"
         yield Problem(("fileSystem",), found, f"a file system of one of the types {', '.join(HOSTS)}")
     for other in others:

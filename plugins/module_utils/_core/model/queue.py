@@ -13,7 +13,7 @@ from . import names, own, quantity
 from .check import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from .table import Noun, Ready
 
@@ -69,7 +69,10 @@ _ANNOTATED = {
     "ordering": "ordering",
     "withinQueue": "within-queue",
     "maxRunningJobs": "max-running-jobs",
+    # Volcano's field for it, guarantee, also holds what queues below keep: see plan/guarantees.py.
+    "lendable": "lendable",
 }
+LENDABLE = f"paddleflow.org/{_ANNOTATED['lendable']}"
 _RESERVED = ("default", "root")
 
 
@@ -99,8 +102,6 @@ def build(name: str, _namespace: str, spec: Mapping[str, Any]) -> list[dict[str,
         fields["capability"] = _amounts(spec["max"])
     if "min" in spec:
         fields["deserved"] = _amounts(spec["min"])
-        if spec.get("lendable") is False:
-            fields["guarantee"] = {"resource": _amounts(spec["min"])}
     if "reclaimable" in spec:
         fields["reclaimable"] = spec["reclaimable"]
     if "nodeGroup" in spec:
@@ -164,12 +165,34 @@ def declared(queue: Mapping[str, Any]) -> dict[str, Any]:
         "max": fields.get("capability"),
         "min": fields.get("deserved"),
         "parent": fields.get("parent") if fields.get("parent") != "root" else None,
-        "lendable": False if fields.get("guarantee", {}).get("resource") else None,
+        "lendable": False if fields.get("guarantee", {}).get("resource") and not own.is_ours(queue) else None,
         "reclaimable": fields.get("reclaimable"),
         "nodeGroup": owners[0] if owners else None,
         "location": location or None,
     }
     return {**{key: value for key, value in found.items() if value is not None}, **spec}
+
+
+def beyond(queue: Mapping[str, Any]) -> Iterator[str]:
+    """Where more of a live queue is in use than it may have [D-107]."""
+    used = (queue.get("status") or {}).get("allocated") or {}
+    for resource, high in queue.get("spec", {}).get("capability", {}).items():
+        if quantity.parse(used.get(resource, 0)) > quantity.parse(high):
+            yield (
+                f"queue {queue['metadata']['name']}: max.{resource} is {high}, and {used[resource]} are in use: what runs "
+                "goes on, and nothing new begins until enough of it has ended."
+            )
+
+
+def beyond_group(spec: Mapping[str, Any], nodes: Collection[Mapping[str, Any]]) -> Iterator[Problem]:
+    """Where a declaration asks for more than all nodes of its group have, of which what they give to pods is kept."""
+    for field in ("min", "max"):
+        for resource, amount in spec.get(field, {}).items():
+            there = sum(quantity.parse(node["allocatable"].get(resource, 0)) for node in nodes)
+            if quantity.parse(amount) > there:
+                shown = quantity.text(there, resource == "memory")
+                allowed = f"at most {shown}, what the nodes of the group {spec['nodeGroup']} have"
+                yield Problem((field, resource), str(amount), allowed)
 
 
 def command(queue: Mapping[str, Any], state: str) -> dict[str, Any] | None:

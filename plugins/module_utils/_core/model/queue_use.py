@@ -44,6 +44,16 @@ def users(groups: Iterable[Mapping[str, Any]], queues: Collection[str]) -> dict[
     return found
 
 
+def below(queues: Iterable[Mapping[str, Any]], leaving: Collection[str]) -> dict[str, list[str]]:
+    """The queues that stay below some that leave."""
+    found: dict[str, list[str]] = {}
+    for one in queues:
+        name, parent = one["metadata"]["name"], one.get("spec", {}).get("parent")
+        if parent in leaving and name not in leaving:
+            found.setdefault(parent, []).append(name)
+    return found
+
+
 class Owner(NamedTuple):
     """The Volcano Job of a gang."""
 

@@ -106,6 +106,10 @@ def test_which_file_systems_have_links(host: str, good: bool) -> None:
     assert [problem.path for problem in problems] == ([] if good else [("fileSystem",)])
 
 
+def test_of_a_file_system_that_is_not_there_nothing_is_said() -> None:
+    assert list(link.beside({"fileSystem": "data", "path": "/a"}, None, [])) == []
+
+
 @pytest.mark.parametrize(
     ("path", "other", "good"),
     [("/a", "/a", False), ("/a", "/a/b", False), ("/a/b", "/a", False), ("/a", "/ab", True), ("/a/b", "/a/c", True)],

@@ -39,12 +39,6 @@ def said(spec: dict[str, Any], **given: Any) -> list[str]:
         (TORCH, {"queue": {"max": {"nvidia.com/gpu": 0}}}, ""),  # only what is asked for counts
         ({"schedulingPolicy": jobs.POLICY, "image": "x", "command": "y"}, {"queue": {"max": {"cpu": 0}}},
          "flavour is 1 cpu for 1 pods at once, but must be at most 0, the limit of queue vision."),  # an explicit 0 is none [D-106]
-        # the nodes
-        (TORCH, {"nodes": [NODE, NODE]}, ""),
-        (TORCH, {"nodes": [NODE]}, "members[0].flavour is cpu 4, memory 8Gi for 4 pods, but must be what the nodes have room for: 2 such pods."),
-        (TORCH, {"nodes": [{"cpu": 2, "memory": "1Ti"}, {"cpu": 64}]}, "members[0].flavour is cpu 4, memory 8Gi, but must be what one of the nodes has."),
-        (TORCH, {"nodes": []}, "members[0].flavour is cpu 4, memory 8Gi, but must be what one of the nodes has."),
-        ({**TORCH, "minAvailable": 1}, {"nodes": [NODE]}, ""),
     ],
 )  # fmt: skip
 def test_a_gang_that_can_never_fit_is_refused_with_the_reason(
@@ -56,8 +50,9 @@ def test_a_gang_that_can_never_fit_is_refused_with_the_reason(
 
 def test_sizes_that_are_not_known_are_not_judged() -> None:
     spec = {**TORCH, "members": [{"role": "worker", "flavour": {"name": "gpu"}}]}
-    assert said(spec, nodes=[]) == []
-    assert said(spec, nodes=[], flavours=jobs.GIVEN["flavours"]) != []
+    none = {"max": {"cpu": 0}}
+    assert said(spec, queue=none) == []
+    assert said(spec, queue=none, flavours=jobs.GIVEN["flavours"]) != []
 
 
 @pytest.mark.parametrize(

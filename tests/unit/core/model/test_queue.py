@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import assume, given
-from paddleflow_core.model import check, queue
+from paddleflow_core.model import check, own, queue
 
 from tests.support import documents
 
@@ -35,11 +35,38 @@ def test_an_elastic_queue_is_entitled_to_min_and_borrows_up_to_max() -> None:
     }
 
 
-def test_what_is_not_to_be_lent_is_guaranteed() -> None:
+def test_what_is_not_to_be_lent_is_noted_for_who_writes_guarantees() -> None:
     (built,) = queue.build("research", "", {"min": {"cpu": 4}, "lendable": False})
-    assert built["spec"]["guarantee"] == {"resource": {"cpu": "4"}}
+    assert "guarantee" not in built["spec"]
+    assert built["metadata"]["annotations"] == {queue.LENDABLE: "false"}
     (lent,) = queue.build("research", "", {"min": {"cpu": 4}, "lendable": True})
-    assert "guarantee" not in lent["spec"]
+    assert lent["metadata"]["annotations"] == {}
+
+
+def test_of_a_queue_of_somebody_else_a_guarantee_says_that_it_is_not_lent() -> None:
+    found: dict[str, Any] = {"metadata": {"labels": {}}, "spec": {"guarantee": {"resource": {"cpu": "1"}}}}
+    assert queue.declared(found)["lendable"] is False
+    found["metadata"]["labels"] = own.MANAGED  # a sum of what is kept below it
+    assert "lendable" not in queue.declared(found)
+
+
+def test_more_in_use_than_there_may_be_is_said() -> None:
+    spec = {"capability": {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"}}
+    status = {"allocated": {"cpu": "2500m", "memory": "1Gi"}}
+    assert list(queue.beyond({"metadata": {"name": "q"}, "spec": spec, "status": status})) == [
+        "queue q: max.cpu is 2, and 2500m are in use: what runs goes on, and nothing new begins until enough of it has ended."
+    ]
+    assert list(queue.beyond({"metadata": {"name": "q"}, "spec": spec})) == []
+
+
+def test_a_queue_of_a_group_has_at_most_what_its_nodes_have() -> None:
+    nodes = [{"allocatable": {"cpu": "2", "memory": "1Gi"}}, {"allocatable": {"cpu": "1500m", "memory": "1Gi"}}]
+    spec = {"nodeGroup": "a", "min": {"memory": "2Gi", "gpu": 1}, "max": {"cpu": 4, "memory": "3Gi"}}
+    assert [one.text() for one in queue.beyond_group(spec, nodes)] == [
+        "min.gpu is 1, but must be at most 0, what the nodes of the group a have.",
+        "max.cpu is 4, but must be at most 3500m, what the nodes of the group a have.",
+        "max.memory is 3Gi, but must be at most 2Gi, what the nodes of the group a have.",
+    ]
 
 
 def test_a_queue_that_owns_nodes_is_held_to_their_group() -> None:

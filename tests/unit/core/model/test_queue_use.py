@@ -113,3 +113,9 @@ def test_all_that_is_told_of_a_gang_is_told_of_what_is_kept_of_it() -> None:
 def test_the_classes_are_those_that_the_platform_installs() -> None:
     defaults = yaml.safe_load((tree.ROOT / "roles/volcano/defaults/main.yml").read_text(encoding="utf-8"))
     assert defaults["volcano_priority_classes"] == queue_use.PRIORITIES
+
+
+def test_queues_that_stay_below_leaving_ones_are_found() -> None:
+    parents = {"a": "root", "b": "a", "c": "a", "d": "b", "e": None}
+    queues = [{"metadata": {"name": name}, "spec": {"parent": parent}} for name, parent in parents.items()]
+    assert queue_use.below(queues, {"a", "b"}) == {"a": ["c"], "b": ["d"]}

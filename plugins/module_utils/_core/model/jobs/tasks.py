@@ -34,8 +34,6 @@ if TYPE_CHECKING:
         flavours: Mapping[str, Mapping[str, Any]]
         mounts: Mapping[str, Mount]
         queue: Queue
-        # Each node's allocatable resources.
-        nodes: Sequence[Mapping[str, Any]]
         # Served kinds, as <Kind>.<group>/<version>.
         kinds: Collection[str]
         user: str
