@@ -243,9 +243,7 @@ PEERS = [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]
     ],
     ids=["selector", "from", "ports", "resourceNames"],
 )
-def test_less_of_a_field_that_is_written_as_one_is_less_of_it(
-    client: Client, team: str, make: Any, more: dict[str, Any], less: dict[str, Any]
-) -> None:
+def test_less_of_what_is_one(client: Client, team: str, make: Any, more: dict[str, Any], less: dict[str, Any]) -> None:
     assert actions(run(client, make(team, **more))) == ["created"]
     assert actions(run(client, make(team, **more))) == ["unchanged"]
     (would,) = run(client, make(team, **less), check=True)

@@ -159,7 +159,7 @@ def _remembering(
 
 
 def _is_home(run: Run, one: Wanted) -> bool:
-    return one.object["kind"] == "Namespace" and one.object["metadata"]["name"] == run.client.namespace
+    return bool(one.object["kind"] == "Namespace" and one.object["metadata"]["name"] == run.client.namespace)
 
 
 def _waited(run: Run, params: Mapping[str, Any], outcomes: list[Outcome]) -> list[Outcome]:

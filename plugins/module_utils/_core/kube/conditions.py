@@ -78,7 +78,7 @@ def said(one: Mapping[str, t.Any]) -> str:
     return text + "".join(f"{mark}{one[key]}" for mark, key in ((", ", "reason"), (": ", "message")) if one.get(key))
 
 
-def last(found: Object) -> str:
+def last(found: Mapping[str, t.Any]) -> str:
     """What the newest condition says, as an addition to what else there is to say; empty when there is none."""
     conditions = (found.get("status") or {}).get("conditions") or ()
     newest = max(conditions, key=lambda one: str(one.get("lastTransitionTime") or ""), default=None)

@@ -56,7 +56,9 @@ def compare(declared: Object, live: Object | None, exact: bool, manager: str = M
     wanted["metadata"] = {k: v for k, v in declared.get("metadata", {}).items() if k not in ("name", "namespace")}
     # An API server writes quantities anew in its own kinds only, and of others we know but our own what one is.
     amounts = False if exact or _built_in(declared) else None
-    if holds(wanted, live, amounts) and _accounted(owned, wanted, live, amounts):
+    # Of metadata nothing is ever written as one, and the most of it is never ours.
+    ours = {key: below for key, below in owned.items() if below or key != "f:metadata"}
+    if holds(wanted, live, amounts) and _accounted(ours, wanted, live, amounts):
         return Verdict.SAME
     return Verdict.DIFFERENT if exact else Verdict.ASK
 

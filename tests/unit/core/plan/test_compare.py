@@ -107,6 +107,7 @@ def test_what_we_own_and_no_longer_declare_is_a_difference(owned: dict[str, Any]
     "owned",
     [
         {".": {}},
+        {"f:metadata": {}},
         spec_owned(list={"i:1": {"f:port": {}}}),
         spec_owned(list={"v:1": {}}),
         spec_owned(list={'k:{"name":"x","protocol":"TCP"}': {".": {}, "f:name": {}, "f:port": {}}}),

@@ -63,7 +63,7 @@ JSON = st.recursive(
         st.lists(inner) | st.dictionaries(st.sampled_from(["apiVersion", "kind", "metadata", "items", "name"]), inner)
     ),
 )
-SMALL = (
+SMALL: st.SearchStrategy[Any] = (
     st.none()
     | st.integers()
     | st.text(max_size=3)
