@@ -35,6 +35,10 @@ SILENCE = 30  # seconds after which it is said what is still running
 GET_PIP_VERSIONS = ("24_2", "23_1_2", "21_3_1", "20_3_4")
 
 
+class CheckError(Exception):
+    """What a check found by itself."""
+
+
 def run(*command: str, cwd: Path = tree.ROOT, env: Mapping[str, str] | None = None) -> None:
     """Show a command and run it; its failure is the check's."""
     print(f"+ {shlex.join(command)}", flush=True)
@@ -87,7 +91,13 @@ def ansible_lint() -> None:
 
 
 def docs() -> None:
+    """What plugins and roles say of themselves, and the reference that is built of it into build/docs."""
     run(tool("antsibull-docs"), "lint-collection-docs", "--plugin-docs", "--skip-rstcheck", ".")
+    target = tree.BUILD / "docs"
+    target.mkdir(parents=True, exist_ok=True)
+    form = ("--squash-hierarchy", "--output-format", "simplified-rst")
+    where = ("--dest-dir", str(target), "paddleflow.core")
+    run(tool("antsibull-docs"), "collection", "--use-current", "--fail-on-error", *form, *where)
 
 
 def changelog() -> None:
@@ -142,7 +152,21 @@ def importer() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     # Its ansible-doc runs without our environment, and would write into the user's own Ansible folder.
-    run(sys.executable, "-m", "galaxy_importer.main", str(tarball), cwd=folder, env={"HOME": str(folder)})
+    done = subprocess.run(
+        [sys.executable, "-m", "galaxy_importer.main", str(tarball)],
+        cwd=folder, env={**os.environ, "HOME": str(folder)}, text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    print(done.stdout, end="", flush=True)
+    done.check_returncode()
+    complaints = importer_complaints(done.stdout)
+    if complaints:
+        raise CheckError(f"{len(complaints)} warnings, the first: {complaints[0]}")
+
+
+def importer_complaints(log: str) -> list[str]:
+    """It succeeds with warnings, the findings of its ansible-lint among them."""
+    return [line for line in log.splitlines() if line.startswith(("WARNING: ", "ERROR: ", "CRITICAL: "))]
 
 
 def shellcheck() -> None:
@@ -197,7 +221,7 @@ def check(name: str) -> int:
         CHECKS[name]()
     except subprocess.CalledProcessError as error:
         failure = f"exit code {error.returncode}"
-    except OSError as error:
+    except (OSError, CheckError) as error:
         failure = str(error)
     if failure:
         print(f"FAILED {name}: {failure}", flush=True)

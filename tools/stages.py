@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runner behind `make test`: each stage is `make <stage>` in a process of its own, shown and kept in build/log/.
 
-Every stage runs, also after one failed. It ends with a table of where the time went, and last the stages' own closing lines.
+Every stage runs, also after one failed. One that leaves processes, mounts, interfaces, network namespaces or packet filters on the machine
+has failed. It ends with a table of where the time went, and last the stages' own closing lines.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import subprocess
 import sys
 import time
+import uuid
 from dataclasses import dataclass
+from pathlib import Path
 
+from tests.support import host_state
 from tools import tree
 
 STAGES = ("lint", "unit", "api", "cluster", "molecule")
@@ -22,6 +28,13 @@ CLOSING = re.compile(
     r"^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?)(?:, | in |$))+.*$"
 )
 COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
+# What a process of a stage has in its environment, whoever started it; by it a developer's own cluster is told from a stage's.
+MARK = "PADDLEFLOW_STAGE"
+# How long one that a stage stopped may take to end, in seconds.
+PATIENCE = 10
+KINDS = ("mounts", "interfaces", "namespaces", "rules")
+# What a cluster has many of, and other ones while its pods come and go: new ones count only where none of the family was before.
+FAMILY = re.compile(r"/var/lib/[^/]+|/run/[^/]+|veth|cni-")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -45,15 +58,61 @@ def closing_line(log: str) -> str:
     return lines[-1] if lines else ""
 
 
+def look() -> host_state.HostState | None:
+    """Only root can leave such things, and only root can see all of them."""
+    return host_state.look() if os.geteuid() == 0 else None
+
+
+def left_on_host(before: host_state.HostState | None, after: host_state.HostState | None) -> list[str]:
+    """What is new, but for that of a cluster that ran before: it goes on meanwhile."""
+    if before is None or after is None:
+        return []
+    found = after.left_by(before)
+    return [
+        f"{kind}: {name}"
+        for kind in KINDS
+        for name in found.get(kind, ())
+        if family(name) not in {family(old) for old in getattr(before, kind)}
+    ]
+
+
+def family(name: str) -> str:
+    match = FAMILY.match(name)
+    return match[0] if match else name
+
+
+def processes(mark: str) -> list[str]:
+    """Those that a stage started and that nobody ended. Nothing announces an end, so it is asked for, ten times a second."""
+    deadline = time.monotonic() + PATIENCE
+    while (found := marked(mark)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return [f"process: {words}" for words in found]
+
+
+def marked(mark: str) -> list[str]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # it has just ended, or is another user's
+            if folder.name.isdigit() and f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
+                found.append(f"{folder.name} {words}"[:200].strip())
+    return found
+
+
+def command(stage: str) -> list[str]:
+    return ["make", "--no-print-directory", stage]
+
+
 def run(stage: str) -> Result:
     print(f"\n===== {stage} =====", flush=True)
     start = time.monotonic()
     log = LOGS / f"{stage}.log"
+    mark, before = uuid.uuid4().hex, look()
     with (
         log.open("w", encoding="utf-8") as file,
         subprocess.Popen(
-            ["make", "--no-print-directory", stage],
-            cwd=tree.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            command(stage), cwd=tree.ROOT, env={**os.environ, MARK: mark},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         ) as process,
     ):  # fmt: skip
         assert process.stdout is not None
@@ -61,8 +120,17 @@ def run(stage: str) -> Result:
             sys.stdout.write(line)
             sys.stdout.flush()
             file.write(line)
+        seconds = time.monotonic() - start
+        code = process.wait()
+        left = processes(mark) + left_on_host(before, look())
+        for item in left:
+            text = f"left behind by {stage}: {item}\n"
+            print(text, end="", flush=True)
+            file.write(text)
     closing = closing_line(log.read_text(encoding="utf-8"))
-    return Result(stage, process.returncode, time.monotonic() - start, closing)
+    if left and code == 0:
+        code, closing = 1, f"1 failed, {closing.strip('= ')}".removesuffix(", ")
+    return Result(stage, code, seconds, closing)
 
 
 def report(results: list[Result]) -> str:

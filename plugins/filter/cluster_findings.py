@@ -22,6 +22,7 @@ options:
     description:
       - The results of kubectl by question. C(version) is that of C(kubectl get --raw /version -v=8). When it is the
         only one, the filter says whether the cluster answers at all.
+      - Before there is a kubectl, C(server) alone, the result of M(ansible.builtin.uri) on any path of the server.
     type: dict
     required: true
   target:
@@ -51,14 +52,6 @@ options:
     description: How many seconds the clocks may differ.
     type: float
     default: 60
-  proxy:
-    description: The proxy that requests go through, to be mentioned when the cluster does not answer.
-    type: str
-    default: ""
-  no_proxy:
-    description: The value of E(NO_PROXY); a server that it exempts is asked without the proxy.
-    type: str
-    default: ""
 """
 
 EXAMPLES = r"""
@@ -81,11 +74,9 @@ _value:
 import typing as t
 from dataclasses import asdict
 from datetime import UTC, datetime
-from urllib.parse import urlsplit
 
-from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.cluster import judge, unreachable
+from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.cluster import judge, silence, unreachable
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.finding import as_data
-from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.proxy import uncovered
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -99,17 +90,18 @@ def cluster_findings(
     adopt_volcano: bool = False,
     asked: float | None = None,
     clock_skew_max: float = 60,
-    proxy: str = "",
-    no_proxy: str = "",
     priority_classes: Mapping[str, int] | None = None,
 ) -> dict[str, t.Any]:
     server = str(target["server"])
     title = f"cluster {target['context']} ({server})"
-    version = answers["version"]
-    if version.get("rc", 1) != 0:
-        through = proxy if uncovered(no_proxy, [urlsplit(server).hostname or ""]) else ""
-        found = [unreachable(server, str(version.get("stderr") or version.get("msg") or ""), through)]
-        return {**as_data(found, title), "cluster": {}}
+    if "server" in answers:
+        complaint = silence(answers["server"])
+    else:
+        version = answers["version"]
+        failed = version.get("rc", 1) != 0
+        complaint = str(version.get("stderr") or version.get("msg") or "kubectl gave no reason") if failed else ""
+    if complaint:
+        return {**as_data([unreachable(server, complaint, str(target.get("proxy") or ""))], title), "cluster": {}}
     if len(answers) == 1:
         return {**as_data([], title), "cluster": {}}
     limits = supported or {}

@@ -33,6 +33,14 @@ options:
     description:
       - The result of M(ansible.builtin.slurp) on the file that C(target.certificate_file) names, once it is known.
     type: dict
+  proxy:
+    description: The value of E(HTTPS_PROXY). C(target.proxy) is what requests go through, which the kubeconfig may also say itself.
+    type: str
+    default: ""
+  no_proxy:
+    description: The value of E(NO_PROXY); a server that it exempts, or on the loopback, is asked without that proxy.
+    type: str
+    default: ""
 """
 
 EXAMPLES = r"""
@@ -65,6 +73,7 @@ from ansible_collections.paddleflow.core.plugins.module_utils._core.plan.kubecon
     read_kubeconfig,
     unparsed,
     unread,
+    way,
 )
 
 if t.TYPE_CHECKING:
@@ -95,9 +104,15 @@ def _judge(
 
 
 def cluster_kubeconfig(
-    result: Mapping[str, t.Any], path: str, context: str = "", certificate: Mapping[str, t.Any] | None = None
+    result: Mapping[str, t.Any],
+    path: str,
+    context: str = "",
+    certificate: Mapping[str, t.Any] | None = None,
+    proxy: str = "",
+    no_proxy: str = "",
 ) -> dict[str, t.Any]:
     target, found = _judge(result, str(path), str(context or ""), certificate)
+    target = way(target, proxy, no_proxy) if target else None
     return {**as_data(found, f"kubeconfig {path}".strip()), "target": asdict(target) if target else None}
 
 

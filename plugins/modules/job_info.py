@@ -76,12 +76,6 @@ EXAMPLES = r"""
 - name: Show the failed pods of it
   ansible.builtin.debug:
     msg: "{{ train.objects | map(attribute='tasks') | flatten | selectattr('status', 'equalto', 'failed') }}"
-
-- name: What has become of a job that the operator of PyTorch runs
-  paddleflow.core.job_info:
-    namespace: science
-    name: bert
-    kind: PyTorchJob.kubeflow.org/v1
 """
 
 RETURN = r"""

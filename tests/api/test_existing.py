@@ -180,6 +180,10 @@ REFUSED = {
         "The PriorityClass system-node-critical has the value 2000001000, but volcano_priority_classes says 1",
         "give ours another name or the value 2000001000 in volcano_priority_classes, or remove that one",
     ),
+    "volcano": (
+        f"The cluster of {{server}} already has a Volcano 1.14.1 (Deployment {CLERKS}/volcano-scheduler)",
+        "remove it, or set volcano_adopt to adopt (preview says first what that does)",
+    ),
     "registry": (
         "The variable images_registry is empty, but nothing is put on the nodes of a cluster that is there already",
         "set it to a registry that this machine can push to and the nodes can pull from (host/prefix)",
@@ -232,7 +236,7 @@ def all_but_secrets() -> Iterator[Need]:
 
 def write_kubeconfigs(site: Site, stranger: str) -> None:
     """One for each of REFUSED but `missing`."""
-    for name in ("context", "nodes", "auto", "classes", "registry", "cache"):
+    for name in ("context", "nodes", "auto", "classes", "volcano", "registry", "cache"):
         site.write(name, site.admin)
     expired = site.config_of("eve", "--validity-period=1ns")
     user = expired["users"][0]["user"]
@@ -256,7 +260,8 @@ def write_kubeconfigs(site: Site, stranger: str) -> None:
 
 @pytest.fixture(scope="module")
 def refusals(site: Site, stranger: str) -> Play:
-    """One play, in which each host comes as far as it can: `free` lets no host wait for, or end with, another."""
+    """One play, in which each host comes as far as it can: `free` lets no host wait for, or end with, another. It says all
+    that Ansible ever says, which no secret may be in."""
     write_kubeconfigs(site, stranger)
     hosts: dict[str, dict[str, Any]] = {name: dict(site.named(name)) for name in REFUSED}
     hosts["context"]["kubernetes_context"] = "lba"
@@ -267,8 +272,14 @@ def refusals(site: Site, stranger: str) -> Play:
     hosts["cache"] |= {"artifacts_cache_dir": f"{site.folder}/cache", "preflight_build_gib": "9999999"}
     hosts["cache"]["preflight_control"] = True  # else the first host answers for the control node
     hosts["auto"] = {"kubernetes_provider": "auto", "kubernetes_instance": "a-very-long-instance"}
+    # Every host that may look finds it, and says so beside what else is wrong.
+    other = ("deployment", "volcano-scheduler", f"--namespace={CLERKS}")
+    site.api.kubectl("create", *other, "--image=docker.io/volcanosh/vc-scheduler:v1.14.1")
     ambient = {"KUBECONFIG": str(site.path("auto")), "HTTPS_PROXY": f"http://ann:{SECRET}@{stranger}"}
-    return site.run(PLAYBOOK, hosts, "-v", ANSIBLE_STRATEGY="free", **ambient)
+    try:
+        return site.run(PLAYBOOK, hosts, "-vvvv", ANSIBLE_STRATEGY="free", **ambient)
+    finally:
+        site.api.kubectl("delete", *other)
 
 
 @pytest.mark.parametrize("host", REFUSED)

@@ -262,7 +262,7 @@ def test_no_link_is_made_within_another_or_where_there_are_none(served: ControlP
     moved = run(served, "filesystem_link", objects=[{**elsewhere}, {"name": "outer", "state": "absent"}])
     assert [one["action"] for one in moved["objects"] if one["kind"] == "FileSystemLink"] == ["created", "deleted"]
     done(served, "filesystem", name="floor", url="local://srv/floor", properties={"debug": True})
-    local = run(served, "filesystem_link", name="no", **{**first, "name": "no", "file_system": "floor"})
+    local = run(served, "filesystem_link", **{**first, "name": "no", "file_system": "floor"})
     assert "file_system is 'floor', of type local, but must be a file system of one of the types" in local["msg"]
 
 

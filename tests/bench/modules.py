@@ -19,18 +19,25 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.bench.report import report
 from tests.support.control_plane import ControlPlane, control_plane
 from tests.support.kube_api import define
 from tools import tree
 
 ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
-AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
+AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "rules": [{"level": "Metadata"}],
+    "omitStages": ["RequestReceived"],
+}
 
 
 @dataclass(frozen=True)
@@ -38,15 +45,14 @@ class Cost:
     wall: float
     cpu: float
     memory: float  # MB, of the largest process
+    server: float  # seconds that the API server spent on the requests, by its audit log
 
     def per(self, items: int, empty: Cost) -> Cost:
-        return Cost((self.wall - empty.wall) / items, (self.cpu - empty.cpu) / items, self.memory)
+        return Cost((self.wall - empty.wall) / items, (self.cpu - empty.cpu) / items, self.memory, self.server / items)
 
 
 def median(costs: list[Cost]) -> Cost:
-    return Cost(
-        *(statistics.median(values) for values in zip(*((c.wall, c.cpu, c.memory) for c in costs), strict=True))
-    )
+    return Cost(*(statistics.median(values) for values in zip(*map(astuple, costs), strict=True)))
 
 
 def peer(folder: Path) -> Path:
@@ -65,6 +71,7 @@ class Bench:
     def __init__(self, api: ControlPlane, folder: Path) -> None:
         self.api, self.folder = api, folder
         self.paths = f"{peer(folder)}:{tree.BUILD / 'collections'}"
+        self.read = 0  # of the audit log, bytes
 
     def play(self, *tasks: dict[str, Any]) -> Cost:
         groups = ("group/paddleflow.core.paddleflow", "group/kubernetes.core.k8s")
@@ -86,6 +93,7 @@ class Bench:
             "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
             "ANSIBLE_DISPLAY_OK_HOSTS": "false",
         }
+        self.events()
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         # Its largest process is told by the shell's child alone, so each play has a process of its own to be counted by.
         counted = [sys.executable, "-c", COUNTED, str(ANSIBLE), "--inventory=localhost,", str(file)]
@@ -94,19 +102,26 @@ class Bench:
         if done.returncode:
             raise SystemExit(done.stdout[-3000:] + done.stderr[-3000:])
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return Cost(wall, cpu, float(done.stderr.split()[-1]) / 1024)
+        self.asked = self.events()
+        return Cost(wall, cpu, float(done.stderr.split()[-1]) / 1024, sum(map(spent, self.asked)))
 
-    def requests(self) -> collections.Counter[str]:
-        """What the API server was asked since the last time, by verb; a dry run is one of its own."""
-        found: collections.Counter[str] = collections.Counter()
-        log = self.api.folder / "audit.log"
-        for line in log.read_text().splitlines():
-            event = json.loads(line)
-            if event["stage"] == "ResponseComplete" and "ansible" not in event["requestURI"]:
-                dry = " (dry run)" if "dryRun" in event["requestURI"] else ""
-                found[event["verb"] + dry] += event.get("objectRef", {}).get("resource") in ("configmaps", "flavours")
-        log.write_text("")
-        return +found
+    def events(self) -> list[dict[str, Any]]:
+        """Answers of the API server about what the plays declare, since the last time."""
+        with (self.api.folder / "audit.log").open("rb") as log:
+            log.seek(self.read)
+            found = [json.loads(line) for line in log]
+            self.read = log.tell()
+        return [one for one in found if one.get("objectRef", {}).get("resource") in ("configmaps", "flavours")]
+
+    def requests(self) -> dict[str, int]:
+        """What the last play asked, by verb; a dry run is one of its own."""
+        dry = [" (dry run)" if "dryRun" in event["requestURI"] else "" for event in self.asked]
+        return dict(collections.Counter(event["verb"] + how for event, how in zip(self.asked, dry, strict=True)))
+
+
+def spent(event: dict[str, Any]) -> float:
+    began, ended = (datetime.fromisoformat(event[name]) for name in ("requestReceivedTimestamp", "stageTimestamp"))
+    return (ended - began).total_seconds()
 
 
 COUNTED = """
@@ -184,13 +199,18 @@ def listed(bench: Bench, rounds: int, number: int, tag: str) -> dict[str, tuple[
     }
 
 
-def counts(bench: Bench, number: int) -> collections.Counter[str]:
-    """What an unchanged run asks."""
-    task = {"paddleflow.core.apply": {"definition": [config(f"counted-{item}") for item in range(number)]}}
-    bench.play(task)
-    bench.requests()
-    bench.play(task)
-    return bench.requests()
+def counts(bench: Bench, number: int) -> dict[str, tuple[dict[str, int], dict[str, int]]]:
+    """What an unchanged run of one task asks, ours and theirs."""
+    objects = [config(f"counted-{item}") for item in range(number)]
+    found = []
+    for task in (
+        {"paddleflow.core.apply": {"definition": objects}},
+        {"kubernetes.core.k8s": {"definition": objects, "apply": True, "server_side_apply": {"field_manager": "paddleflow"}}},
+    ):  # fmt: skip
+        bench.play(task)
+        bench.play(task)
+        found.append(bench.requests())
+    return {f"requests of an unchanged run of {number} objects": (found[0], found[1])}
 
 
 # Of which cost the ratio counts, and how much better ours has to be.
@@ -206,18 +226,21 @@ GOALS = {
 }
 
 
+UNITS = {"wall": "s", "cpu": "s of CPU", "memory": "MB", "server": "s of the server"}
+
+
 def metrics(found: dict[str, tuple[Cost, Cost]], many: int) -> dict[str, dict[str, Any]]:
-    shown: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for name, (ours, theirs) in found.items():
-        for what, unit in (("wall", "s"), ("cpu", "s of CPU"), ("memory", "MB")):
+        for what, unit in UNITS.items():
             big = name.startswith(str(many))
             wanted = name.partition(" ")[2] if name[0].isdigit() else name
             key = wanted if what == "wall" else f"{wanted}, {what}"
             goal = GOALS.get(key) if (what == "memory") == big else None
-            ratio = getattr(theirs, what) / getattr(ours, what)
-            row = {"ours": getattr(ours, what), "peer": getattr(theirs, what), "ratio": ratio}
-            shown[f"{name}, {unit}"] = row | ({"goal": goal[1], "met": ratio >= goal[1]} if goal else {})
-    return shown
+            one, other = getattr(ours, what), getattr(theirs, what)
+            row = {"ours": one, "peer": other, "ratio": other / one if one else 0.0}
+            rows[f"{name}, {unit}"] = row | ({"goal": goal[1], "met": row["ratio"] >= goal[1]} if goal else {})
+    return rows
 
 
 def main() -> int:
@@ -229,7 +252,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="paddleflow-bench-") as name:
         folder = Path(name)
         (folder / "policy.yaml").write_text(yaml.safe_dump(AUDIT))
-        flags = (f"--audit-policy-file={folder}/policy.yaml", "--audit-log-path=audit.log")
+        flags = (f"--audit-policy-file={folder}/policy.yaml", "--audit-log-path=audit.log", "--audit-log-maxsize=10000")
         with control_plane(*flags) as api:
             define(api, tree.ROOT / "crds")
             api.kubectl("create", "namespace", "bench")
@@ -237,17 +260,11 @@ def main() -> int:
             asked = counts(bench, thousand)
             found = looped(bench, arguments.rounds, items) | listed(bench, arguments.rounds, thousand, "list")
             found |= listed(bench, 1, many, "many")
-    shown = metrics(found, many)
-    output = tree.ROOT / "build/bench/modules.json"
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"metrics": shown, "requests of an unchanged run": asked}, indent=1) + "\n")
-    for name, values in shown.items():
-        words = (
-            f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in values.items()
-        )
-        print(f"{name:<58} {'  '.join(words)}")
-    print(f"requests of an unchanged run of {thousand} objects: {dict(asked)}")
-    return 0
+    rows = metrics(found, many)
+    for what, (ours, theirs) in asked.items():
+        one, other = sum(ours.values()), sum(theirs.values())
+        rows[what] = {"ours": one, "peer": other, "ratio": other / one, "by verb": {"ours": ours, "peer": theirs}}
+    return report("modules", {"metrics": rows})
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ VARIABLES = plays.embedded(INSTANCE, 204)
 @dataclass(frozen=True)
 class Platform:
     data: Path
+    before: host_state.HostState  # there was anything of it
     bare: Play  # --check before anything was there
     left_by_check: dict[str, list[str]]
     first: Play
@@ -99,7 +100,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
             "paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-second.log", HOME=str(home)
         ).ok()
         data = Path("/var/lib", INSTANCE)
-        yield Platform(data, bare, left_by_check, first, second, home)
+        yield Platform(data, before, bare, left_by_check, first, second, home)
         assert checklogs.crashes(checklogs.programs(data)) == []
     finally:
         reset().ok()

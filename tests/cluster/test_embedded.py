@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import INSTANCE, LOGS, VARIABLES, Platform
-from tests.support import checklogs, plays
+from tests.support import checklogs, host_state, plays
 
 COMPONENTS = (
     "etcd", "containerd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "coredns", "kubelet",
@@ -169,7 +169,23 @@ def test_a_changed_setting_restarts_what_reads_it_and_nothing_else(platform: Pla
     plays.run("paddleflow.core.quickstart", variables, log=LOGS / "cluster-setting.log").ok()
     after = {name: row["pid"] for name, row in platform.services().items()}
     assert [name for name in COMPONENTS if before[name] != after[name]] == ["kubelet"]
-    plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-setting-back.log").ok()
+
+
+def test_what_was_stopped_leaves_its_data_alone_and_starts_again_with_it(platform: Platform) -> None:
+    """The start also takes back what the test above has set."""
+    uid = platform.get("namespace", "kube-system")["metadata"]["uid"]
+    stopped = plays.run(
+        "paddleflow.core.reset", {**VARIABLES, "cluster_state": "stopped"}, log=LOGS / "cluster-stopped.log"
+    ).ok()
+    assert "Start it again with paddleflow.core.install or paddleflow.core.quickstart" in " ".join(
+        stopped.output.split()
+    )
+    left = host_state.look(str(platform.data)).left_by(platform.before)
+    assert left == {"folders": [str(platform.data)]}, "a process, a mount, an interface or the like"
+    assert json.loads(platform.node_tool("stop")) == {"changed": False, "changes": []}
+    plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-started.log").ok()
+    assert platform.get("namespace", "kube-system")["metadata"]["uid"] == uid
+    assert {row["state"] for row in platform.services().values()} == {"running"}
 
 
 def test_the_components_agree_on_the_marker(platform: Platform) -> None:

@@ -11,7 +11,10 @@ import json
 import os
 import shutil
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -230,8 +233,37 @@ def fresh(tmp_path: Path) -> Iterator[Site]:
     site.stop()
 
 
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """The folder's files over HTTP, and the paths that were asked for."""
+    asked: list[str] = []
+
+    class Files(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(folder))
+
+        def log_request(self, *_: object) -> None:
+            asked.append(self.path)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Files) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 def test_download_with_a_wrong_checksum_is_refused(fresh: Site) -> None:
-    settings: dict[str, Any] = {"k3s_binary_file": "", "artifacts_k3s_url": f"file://{fresh.binary(OLD)}"}
+    release = fresh.binary(OLD)
+    with served(release.parent) as (url, asked):
+        download_from(fresh, f"{url}/{release.name}")
+    assert set(asked) == {f"/{release.name}"}
+
+
+def download_from(fresh: Site, url: str) -> None:
+    settings: dict[str, Any] = {"k3s_binary_file": "", "artifacts_k3s_url": url}
     result = fresh.run(fails=True, artifacts_k3s_sha256={ARCH: "0" * 64}, **settings)
     assert "checksum" in result.text
     assert not (fresh.folder("s1") / "bin" / "k3s").exists()

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 import tarfile
 import venv
 import zipfile
@@ -88,6 +89,27 @@ def test_it_installs_into_an_empty_path(tarball: Path, tmp_path: Path) -> None:
     manifest = json.loads((tmp_path / "ansible_collections/paddleflow/core/MANIFEST.json").read_text(encoding="utf-8"))
     assert manifest["collection_info"]["version"] == setup.version()
     assert manifest["collection_info"]["dependencies"] == {}
+
+
+def lines(path: Path) -> list[str]:
+    """Without comments."""
+    found = [line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    return [line for line in found if line]
+
+
+def test_an_execution_environment_takes_up_what_the_collection_asks_for(tarball: Path, tmp_path: Path) -> None:
+    """As the builder does in an environment's image, over all collections that it installed there."""
+    collection.install(tarball, tmp_path)
+    written = {name: tmp_path / f"{name}.txt" for name in ("requirements", "bindep")}
+    command = [str(Path(sys.executable).with_name("ansible-builder")), "introspect", str(tmp_path)]
+    command += [f"--write-pip={written['requirements']}", f"--write-bindep={written['bindep']}"]
+    subprocess.run(command, check=True, capture_output=True)
+    taken = {name: lines(file) for name, file in written.items()}
+    asked = {name: lines(tree.ROOT / f"meta/ee-{name}.txt") for name in written}
+    # An environment has it anyway, with ansible-core, and the builder leaves it out.
+    asked["requirements"] = [line for line in asked["requirements"] if not line.startswith("PyYAML")]
+    assert all(asked.values())
+    assert taken == asked
 
 
 def test_every_module_of_the_wheel_imports_where_nothing_else_is_installed(tarball: Path, tmp_path: Path) -> None:

@@ -33,3 +33,11 @@ def declared() -> set[str]:
 def test_documented_and_declared_are_the_same() -> None:
     documented = {name.lower() for name in re.findall(r"^\| ([A-Za-z0-9._-]+) \| .+ \| .+ \|$", DOCUMENT, re.MULTILINE)}
     assert documented - {"package"} == declared()
+
+
+def test_an_execution_environment_has_the_programs_that_roles_run_on_the_control_node() -> None:
+    """buildah and mmdebstrap by the role images, openssl by the role volcano, whose host is the control node's for most."""
+    lines = (tree.ROOT / "meta/ee-bindep.txt").read_text(encoding="utf-8").splitlines()
+    listed = {line.split()[0]: line for line in lines if line and not line.startswith("#")}
+    assert set(listed) == {"buildah", "mmdebstrap", "openssl"}
+    assert [name for name, line in listed.items() if "platform:rpm" not in line] == ["mmdebstrap"]

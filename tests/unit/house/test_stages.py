@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner of `make test` reads the stages' closing lines, and CI reads the runner's."""
+"""The runner of `make test` reads the stages' closing lines, and CI reads the runner's. What a stage leaves on the machine it fails for."""
 
 from __future__ import annotations
 
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from tests.support.host_state import HostState
 from tools import stages
 
 
@@ -36,3 +42,68 @@ def test_the_report_ends_with_the_closing_lines() -> None:
     assert "lint       ok             1:01  13 passed, 0 failed" in lines
     assert "unit       FAILED (1)     0:02  1 failed, 2 passed" in lines
     assert "api        FAILED (2)     0:00  no counts" in lines
+
+
+def ran(stage: str, script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> stages.Result:
+    monkeypatch.setattr(stages, "LOGS", folder)
+    monkeypatch.setattr(stages, "PATIENCE", 1)
+    monkeypatch.setattr(stages, "look", lambda: None)  # of the machine, on which other things happen meanwhile
+    monkeypatch.setattr(stages, "command", lambda _stage: ["bash", "-c", script])
+    return stages.run(stage)
+
+
+def test_a_stage_that_leaves_a_process_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that no longer belongs to it."""
+    script = f"(setsid sleep 600 >{tmp_path}/out 2>&1 & echo $! >{tmp_path}/pid); echo 3 passed in 0.1s"
+    try:
+        result = ran("api", script, tmp_path, monkeypatch)
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert (result.code, result.closing) == (1, "1 failed, 3 passed in 0.1s")
+    assert (
+        f"left behind by api: process: {(tmp_path / 'pid').read_text().strip()} " in (tmp_path / "api.log").read_text()
+    )
+
+
+def test_a_stage_that_ended_what_it_began_has_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = ran("api", "sleep 600 >&- 2>&- & kill $!; echo 3 passed in 0.1s", tmp_path, monkeypatch)
+    assert (result.code, result.closing) == (0, "3 passed in 0.1s")
+
+
+NOTHING = HostState(*(frozenset[str]() for _ in range(8)))
+# A developer's own cluster, of K3s.
+OWN = replace(
+    NOTHING,
+    mounts=frozenset({"/", "/var/lib/paddleflow/pods/1/token", "/run/netns/cni-1"}),
+    interfaces=frozenset({"lo", "veth1"}),
+    namespaces=frozenset({"cni-1"}),
+)
+
+
+def test_what_a_stage_leaves_on_the_machine_is_named() -> None:
+    after = replace(
+        OWN,
+        mounts=OWN.mounts | {"/var/lib/pfmolecule/pods/1/token", "/tmp/pytest/fuse"},
+        interfaces=OWN.interfaces | {"pfmolecule"},
+        namespaces=OWN.namespaces | {"pfmolecule"},
+        rules=frozenset({"table inet pfmolecule"}),
+    )
+    assert stages.left_on_host(OWN, after) == [
+        "mounts: /tmp/pytest/fuse",
+        "mounts: /var/lib/pfmolecule/pods/1/token",
+        "interfaces: pfmolecule",
+        "namespaces: pfmolecule",
+        "rules: table inet pfmolecule",
+    ]
+    assert stages.left_on_host(NOTHING, replace(NOTHING, interfaces=frozenset({"veth1"}))) == ["interfaces: veth1"]
+
+
+def test_the_pods_of_a_cluster_that_ran_before_are_not_the_stage_s() -> None:
+    after = replace(
+        OWN,
+        mounts=frozenset({"/", "/var/lib/paddleflow/pods/2/token", "/run/netns/cni-2"}),
+        interfaces=frozenset({"lo", "veth2"}),
+        namespaces=frozenset({"cni-2"}),
+        cgroups=frozenset({"/sys/fs/cgroup/kubepods"}),
+    )
+    assert stages.left_on_host(OWN, after) == []

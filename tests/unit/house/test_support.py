@@ -44,3 +44,15 @@ def test_kubernetes() -> None:
 def test_what_is_installed() -> None:
     for row in ("etcd", "CoreDNS", "Volcano", "K3s"):
         assert cell(row, 1) == ARTIFACTS[f"artifacts_{row.lower()}_version"]
+
+
+def test_the_room_that_readme_asks_for_is_what_preflight_demands() -> None:
+    """By default what is compiled and the cluster lie on one file system, and its needs are added up."""
+    readme = (tree.ROOT / "README.md").read_text(encoding="utf-8")
+    asked = re.search(r"Python ([\d.]+), (\d+) GiB of free disk while it compiles, (\d+) GiB of memory", readme)
+    assert asked is not None
+    demanded = yaml.safe_load((tree.ROOT / "roles/preflight/defaults/main.yml").read_text(encoding="utf-8"))
+    assert asked[1] == demanded["preflight_python_control"]
+    assert int(asked[2]) == demanded["preflight_data_gib"] + demanded["preflight_build_gib"]
+    # Neither is a sum: what compiles has ended when the cluster runs. The figure is of a whole machine, so it rounds up.
+    assert int(asked[3]) - 1 < demanded["preflight_memory_build_gib"] <= int(asked[3])

@@ -55,6 +55,15 @@ def test_the_provider_of_another_cluster_is_refused() -> None:
     assert choice["refused"].startswith("an earlier run made a cluster of provider k3s here")
 
 
+# ---- range_address ---------------------------------------------------------------------------------------------------
+
+
+def test_an_address_of_a_range() -> None:
+    assert FILTERS["range_address"]("10.203.7.16/28", 10) == "10.203.7.26"
+    with pytest.raises(AnsibleFilterError, match=r"An address of a range: Expected 4 octets in '10.203'"):
+        FILTERS["range_address"]("10.203", "10")
+
+
 # ---- node_images -----------------------------------------------------------------------------------------------------
 
 
@@ -182,6 +191,14 @@ def test_a_client_certificate_is_judged_once_it_is_there(
     assert [sentence.removeprefix(subject).partition(", but")[0] for sentence in judged["errors"]] == errors
 
 
+@pytest.mark.parametrize(("no_proxy", "through"), [("localhost,other.org", "http://proxy"), ("localhost,lab", "")])
+def test_the_environments_proxy_is_the_way_unless_the_server_is_exempt(no_proxy: str, through: str) -> None:
+    clusters = [{"name": "lab", "cluster": {"server": "https://lab:6443"}}]
+    config = slurped(json.dumps({**CONFIG, "clusters": clusters}))
+    judged = FILTERS["cluster_kubeconfig"](config, PATH, proxy="http://proxy", no_proxy=no_proxy)
+    assert judged["target"]["proxy"] == through
+
+
 # ---- cluster_questions, cluster_findings -----------------------------------------------------------------------------
 
 
@@ -268,27 +285,28 @@ def test_a_clock_is_compared_with_now_when_nothing_else_is_said(behind: timedelt
     assert len(judged({"version": version}, asked=None)["errors"]) == errors
 
 
+UNASKED = "Status code was -1 and not [200]: Request failed: <urlopen error [Errno 111] Connection refused>"
 SILENT = {"rc": 1, "stderr": "Unable to connect to the server: EOF"}
-PROXY = {"proxy": "http://u:p@proxy"}
+PROXIED = {**TARGET, "proxy": "http://u:p@proxy"}
 THROUGH = "the requests went through the proxy http://***@proxy"
 
 
 @pytest.mark.parametrize(
-    ("version", "options", "errors"),
+    ("answers", "target", "errors"),
     [
-        (ANSWERS["version"], PROXY, []),
-        (SILENT, {}, ["correct the server's address and port"]),
-        (SILENT, PROXY, [f"correct the server's address and port; {THROUGH}"]),
-        (SILENT, {**PROXY, "no_proxy": "localhost,other.org"}, [f"correct the server's address and port; {THROUGH}"]),
-        (SILENT, {**PROXY, "no_proxy": "localhost,.example.org"}, ["correct the server's address and port"]),
-        ({"rc": 2, "msg": "no such program"}, {}, ["look at the server and the kubeconfig"]),
-        ({"skipped": True}, {}, ["look at the server and the kubeconfig"]),
+        ({"version": ANSWERS["version"]}, PROXIED, []),
+        ({"version": SILENT}, TARGET, ["correct the server's address and port"]),
+        ({"version": SILENT}, PROXIED, [f"correct the server's address and port; {THROUGH}"]),
+        ({"version": {"rc": 2, "msg": "no such program"}}, TARGET, ["look at the server and the kubeconfig"]),
+        ({"version": {"skipped": True}}, TARGET, ["look at the server and the kubeconfig"]),
+        ({"server": {"status": 403, "msg": "Status code was 403 and not [200]: Forbidden"}}, TARGET, []),
+        ({"server": {"status": -1, "msg": UNASKED}}, PROXIED, [f"start the cluster, or correct the server's address; {THROUGH}"]),
     ],
-)
+)  # fmt: skip
 def test_whether_a_cluster_answers_is_judged_before_anything_else(
-    version: dict[str, t.Any], options: dict[str, str], errors: list[str]
+    answers: dict[str, dict[str, t.Any]], target: dict[str, str], errors: list[str]
 ) -> None:
-    answer = FILTERS["cluster_findings"]({"version": version}, TARGET, **options)
+    answer = FILTERS["cluster_findings"](answers, target)
     assert answer["cluster"] == {}
     assert [sentence.partition("the installation talks to it: ")[2] for sentence in answer["errors"]] == [
         f"{remedy}." for remedy in errors

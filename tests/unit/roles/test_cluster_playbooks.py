@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import typing as t
 from pathlib import Path
 
@@ -21,14 +23,14 @@ class Run(t.NamedTuple):
 
 @pytest.fixture
 def play(tmp_path: Path) -> t.Callable[..., Run]:
-    def run(playbook: str, *arguments: str, **variables: str) -> Run:
+    def run(playbook: str, *arguments: str, changes: str = "0", **variables: str) -> Run:
         folders = {"kubernetes_data_dir": str(tmp_path / "data"), "kubernetes_run_dir": str(tmp_path / "run")}
         extra = json.dumps({"ansible_connection": "local", **folders, **variables})
         done = checkout_play.run(
             tmp_path, f"- import_playbook: paddleflow.core.{playbook}", "-i", "localhost,", "-e", extra, *arguments
         )
         text = " ".join((done.stdout + done.stderr).split())
-        assert "changed=0" in text or "PLAY RECAP" not in text, text
+        assert f"changed={changes}" in text or "PLAY RECAP" not in text, text
         return Run(done.returncode, text)
 
     return run
@@ -66,6 +68,27 @@ def test_reset_does_not_guess_what_an_empty_marker_said(play: t.Callable[..., Ru
     assert "because the file is damaged (it is empty)" in done.text
     assert "Nothing was changed." in done.text
     assert (tmp_path / "data").exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root mounts")
+@pytest.mark.parametrize("place", ["", ".removed"], ids=["before it was configured", "while it was removed"])
+def test_a_disk_on_which_a_killed_run_left_something_is_emptied_and_stays_mounted(
+    play: t.Callable[..., Run], tmp_path: Path, place: str
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "of-the-test", data], check=True)
+    try:
+        left = data / place
+        (left / "lib").mkdir(parents=True)
+        (left / "install.json").write_text('{"provider": "embedded", "instance": "paddleflow"}\n')
+        done = play("reset", cluster_provider="embedded", changes="1")
+        assert done.rc == 0, done.text
+        assert "was taken away from localhost" in done.text
+        assert data.is_mount()
+        assert list(data.iterdir()) == []
+    finally:
+        subprocess.run(["umount", data], check=True)
 
 
 def test_verify_says_that_there_is_no_cluster(play: t.Callable[..., Run]) -> None:

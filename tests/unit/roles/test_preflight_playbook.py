@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import typing as t
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from tests.support import checkout_play
 
 PLAY = """
-- hosts: localhost
+- hosts: "{{ hosts | default('localhost') }}"
   connection: local
   gather_facts: false
   tasks:
@@ -34,12 +35,13 @@ class Run(t.NamedTuple):
 
 @pytest.fixture
 def run(tmp_path: Path) -> t.Callable[..., Run]:
-    def play(*arguments: str, **variables: str) -> Run:
+    def play(*arguments: str, path: str = "", **variables: str) -> Run:
         target = tmp_path / "changed"
         variables |= {"changed_file": str(target), "kubernetes_data_dir": str(tmp_path / "data")}
         extra = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
         command = ("-i", "localhost,", *arguments, *extra)
-        done = checkout_play.run(tmp_path, PLAY, *command, ANSIBLE_LOCALHOST_WARNING="0")
+        given = {"PATH": path} if path else {}
+        done = checkout_play.run(tmp_path, PLAY, *command, ANSIBLE_LOCALHOST_WARNING="0", **given)
         return Run(done.returncode, done.stdout + done.stderr, target.exists() or (tmp_path / "data").exists())
 
     return play
@@ -49,7 +51,10 @@ def run(tmp_path: Path) -> t.Callable[..., Run]:
 def test_a_failing_preflight_shows_all_findings_and_changes_nothing(
     run: t.Callable[..., Run], mode: tuple[str]
 ) -> None:
-    done = run(*mode, kubernetes_instance="a-very-long-instance", preflight_kernel="99.0", preflight_data_gib="9999999")
+    wrong = {"kubernetes_instance": "a-very-long-instance", "kubernetes_service_cidr": "10.203.0.0/29"}
+    wrong |= {"kubernetes_pod_cidr": "10.202.0.0/24", "kubernetes_max_pods": "254", "kubernetes_link_prefix": "32"}
+    wrong |= {"kubernetes_host_address": "10.201.0.1", "kubernetes_node_address": "10.201.0.2"}
+    done = run(*mode, preflight_kernel="99.0", preflight_data_gib="9999999", **wrong)
     assert done.rc != 0, done.text
     assert not done.changed
     assert "changed=0" in done.text
@@ -58,6 +63,9 @@ def test_a_failing_preflight_shows_all_findings_and_changes_nothing(
         "The instance name 'a-very-long-instance' has 20 characters",
         "but 99.0 or newer is needed for kube-proxy with nftables: boot a newer kernel.",
         "free some there, or set kubernetes_data_dir",
+        "The range kubernetes_service_cidr 10.203.0.0/29 holds 8 addresses",
+        "pods need at least 512 (kubernetes_max_pods is 254)",
+        "The variable kubernetes_link_prefix is 32",
         "nothing was changed",
     ):
         assert sentence in done.text
@@ -70,6 +78,36 @@ def test_a_passing_preflight_lets_the_play_go_on(run: t.Callable[..., Run]) -> N
     assert done.rc == 0, done.text
     assert done.changed
     assert "failed=0" in done.text
+
+
+def test_images_cannot_be_built_without_debians_package_manager(run: t.Callable[..., Run], tmp_path: Path) -> None:
+    """As in an execution environment, which is made of RPM packages."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in (
+        "cat",
+        "chmod",
+        "dd",
+        "env",
+        "ls",
+        "mkdir",
+        "rm",
+        "sh",
+        "sleep",
+        "stat",
+        "touch",
+    ):  # Ansible's own needs
+        (programs / name).symlink_to(shutil.which(name) or name)
+    registry = {"preflight_provider": "existing", "images_registry": "registry.example/p", "path": str(programs)}
+    sentence = "The control node has no apt-get, but the platform's images are built there of Debian packages"
+    assert sentence in run(**registry).text
+    assert sentence not in run(**registry, images_push="false").text
+
+
+def test_two_hosts_are_not_made_two_clusters(run: t.Callable[..., Run]) -> None:
+    done = run("-i", "localhost,other,", hosts="all", ansible_connection="local")
+    assert "The play has 2 hosts, but the provider embedded makes a cluster of its own on each" in done.text
+    assert not done.changed
 
 
 def test_a_registry_that_nobody_could_use_is_refused_before_anything_is_changed(run: t.Callable[..., Run]) -> None:

@@ -63,24 +63,32 @@ READS = {
     "workloads": "deployments",
     "classes": "priority classes",
 }
-# What kubectl says, what it means, and the remedy. The first that matches counts.
+# What kubectl, or Python before there is a kubectl, says, what it means, and the remedy. The first that matches counts.
 _UNREACHABLE: tuple[tuple[str, str, str], ...] = (
     (
         # The words after the colon are all that is said when a proxy opens no tunnel.
-        r"proxyconnect|proxy server|Proxy Authentication|(^|: )(Forbidden|Bad Gateway|Service Unavailable|Gateway Timeout)$",
+        r"proxyconnect|proxy server|Tunnel connection failed|Proxy Authentication|(^|: )(Forbidden|Bad Gateway|Service Unavailable|Gateway Timeout)$",
         "the proxy does not lead there",
         "add its host to NO_PROXY, or correct proxy-url in the kubeconfig",
     ),
-    (r"was refused|connection refused", "nothing listens there", "start the cluster, or correct the server's address"),
-    (r"no such host|server misbehaving", "its name is not known", "correct the server's name, or DNS"),
-    (r"no route to host|network is unreachable", "there is no route to it", "connect to its network (VPN?)"),
+    (
+        r"was refused|[Cc]onnection refused",
+        "nothing listens there",
+        "start the cluster, or correct the server's address",
+    ),
+    (
+        r"no such host|server misbehaving|Name or service not known|name resolution",
+        "its name is not known",
+        "correct the server's name, or DNS",
+    ),
+    (r"[Nn]o route to host|[Nn]etwork is unreachable", "there is no route to it", "connect to its network (VPN?)"),
     (
         r"timeout|deadline exceeded|timed out",
         "it does not answer in time",
         "connect to its network (VPN?), or look at its firewall and load",
     ),
     (
-        r"HTTP response to HTTPS client|(^|server: )EOF$",
+        r"HTTP response to HTTPS client|(^|server: )EOF$|WRONG_VERSION_NUMBER|UNEXPECTED_EOF_WHILE_READING",
         "it does not speak TLS",
         "correct the server's address and port",
     ),
@@ -131,6 +139,14 @@ def unreachable(server: str, stderr: str, proxy: str = "") -> Finding:
     if proxy:
         remedy += f"; the requests went through the proxy {re.sub(r'//[^@/]*@', '//***@', proxy)}"
     return Finding("error", "unreachable", subject, meaning, "the installation talks to it", remedy)
+
+
+def silence(result: Mapping[str, t.Any]) -> str:
+    """Why a server gave no HTTP response, from the result of the module `uri`; empty when it gave one, whatever it says."""
+    if int(result.get("status") or -1) > 0:
+        return ""
+    said = str(result.get("msg") or "it was not asked").partition("]: ")
+    return re.sub(r"^(Request failed|Connection failure): |<urlopen error (.*)>", r"\2", said[2] or said[0])
 
 
 def objects_of(text: str) -> list[dict[str, t.Any]]:

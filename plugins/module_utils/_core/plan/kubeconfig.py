@@ -11,10 +11,12 @@ import binascii
 import posixpath
 import typing as t
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 from .certificate import CertificateError, validity
 from .finding import Finding
+from .proxy import uncovered
 
 if t.TYPE_CHECKING:
     from datetime import datetime
@@ -110,6 +112,17 @@ def read_kubeconfig(path: str, config: t.Any, context: str = "") -> tuple[Target
         proxy=str(cluster.get("proxy-url") or ""),
     )
     return target, findings
+
+
+def way(target: Target, proxy: str, no_proxy: str) -> Target:
+    """With the proxy that requests go through: the kubeconfig's own always, else the environment's, unless it leaves out the
+    server; loopback is never sent to that one.
+
+    :param proxy: HTTPS_PROXY of the environment, ``no_proxy`` its NO_PROXY
+    """
+    exempt = ",".join(["localhost,127.0.0.0/8,::1", no_proxy])
+    through = proxy if uncovered(exempt, [urlsplit(target.server).hostname or ""]) else ""
+    return replace(target, proxy=target.proxy or through)
 
 
 def certificate_findings(target: Target, config: Mapping[str, t.Any], file: str | None, now: datetime) -> list[Finding]:

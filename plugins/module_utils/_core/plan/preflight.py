@@ -59,6 +59,7 @@ def evaluate(
     if control is not None:
         found += python_findings(control, settings.python_control, "control node", settings)
         found += environment_findings(control, "the control node", settings)
+        found += tool_findings(control, settings)
     if node is not None:
         found += python_findings(node, settings.python_node, "node", settings)
         if "uid" not in node:  # a Python too old to say anything else
@@ -91,6 +92,15 @@ def settings_findings(settings: Settings) -> Iterator[Finding]:
         yield Finding("error", "registry", "The variable images_registry", "is empty", needed, remedy)
     if settings.provider != "embedded":
         return
+    if settings.nodes > 1:
+        yield Finding(
+            "error",
+            "nodes",
+            "The play",
+            f"has {settings.nodes} hosts",
+            "the provider embedded makes a cluster of its own on each, and the platform would be on the first alone",
+            "set cluster_provider to k3s for one cluster of all of them, or run it with one host",
+        )
     name = settings.instance
     if not re.fullmatch(r"[a-z]([a-z0-9-]*[a-z0-9])?", name) or len(name) > INTERFACE_NAME_BYTES:
         yield Finding(
@@ -130,6 +140,19 @@ def python_findings(facts: Facts, least: tuple[int, ...], where: str, settings: 
         version = ".".join(map(str, python.get("version") or ()))
         subject = f"The Python of {place} ({python.get('executable')})"
         yield Finding("error", "python", subject, f"is {version}", f"{wanted} or newer is needed", remedy)
+
+
+def tool_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
+    managers = facts.get("package_managers")
+    if settings.images_built and managers is not None and "apt-get" not in managers:
+        yield Finding(
+            "error",
+            "images",
+            "The control node",
+            "has no apt-get",
+            "the platform's images are built there of Debian packages",
+            "run Ansible on Debian or its kin, or set images_registry to a registry that has them and images_push to false",
+        )
 
 
 def root_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:

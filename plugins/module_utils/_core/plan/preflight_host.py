@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from .finding import Finding, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from .preflight_settings import Facts, Settings
 
@@ -140,6 +140,8 @@ def range_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
                 "an IPv4 range is needed",
                 "correct it",
             )
+    yield from size_findings(ranges, settings)
+    yield from link_findings(settings)
     for (one, first), (other, second) in combinations(ranges.items(), 2):
         if first.overlaps(second):
             needed = "every range has to be apart from the others"
@@ -173,6 +175,52 @@ def range_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
                 found = f"overlaps {what} on {settings.host}"
                 yield Finding("error", "address", f"The {noun} {name}", found, needed, remedy)
                 break
+
+
+def size_findings(ranges: Mapping[str, ipaddress.IPv4Network], settings: Settings) -> Iterator[Finding]:
+    """kubeadm and the API server refuse the other sizes themselves, when much has been changed already."""
+    # The network, its first address, which is every pod's gateway, and the broadcast are no pod's.
+    for_pods = 32 - (settings.max_pods + 3 - 1).bit_length()
+    limits = {
+        "kubernetes_service_cidr": (12, 28, "services", "the cluster's DNS has the tenth"),
+        "kubernetes_pod_cidr": (8, 24, "pods", "kubeadm asks for them"),
+    }
+    if for_pods < limits["kubernetes_pod_cidr"][1]:
+        limits["kubernetes_pod_cidr"] = (8, for_pods, "pods", f"kubernetes_max_pods is {settings.max_pods}")
+    for name, network in ranges.items():
+        variable = name.split(" ")[0]
+        if variable not in limits:
+            continue
+        largest, smallest, users, why = limits[variable]
+        if largest <= network.prefixlen <= smallest:
+            continue
+        needed = f"{users} need at least {1 << (32 - smallest)} ({why})"
+        if network.prefixlen < largest:
+            needed = f"Kubernetes takes at most {1 << (32 - largest)} for {users}"
+        found, remedy = f"holds {network.num_addresses} addresses", f"set it to one from /{largest} to /{smallest}"
+        yield Finding("error", "range_size", f"The range {name}", found, needed, remedy)
+
+
+def link_findings(settings: Settings) -> Iterator[Finding]:
+    """The two ends of the link have to see each other."""
+    prefix, needed = settings.link_prefix, "they are the two ends of one link"
+    ends = [settings.own_addresses.get(f"kubernetes_{end}_address", "") for end in ("host", "node")]
+    try:
+        host, node = (ipaddress.IPv4Address(end) for end in ends)
+    except ValueError:  # a finding of its own
+        return
+    if not 1 <= prefix <= 30:
+        subject, found = "The variable kubernetes_link_prefix", f"is {prefix}"
+        yield Finding("error", "link", subject, found, f"{needed}, which takes at least a /30", "set it to 30")
+        return
+    link = ipaddress.IPv4Network((host, prefix), strict=False)
+    if node in link and not {host, node} & {link[0], link[-1]}:
+        return
+    subject = f"The pair kubernetes_host_address {host} and kubernetes_node_address {node}"
+    found = f"does not lie within one range of kubernetes_link_prefix {prefix}, apart from its first and last address"
+    yield Finding(
+        "error", "link", subject, found, needed, f"set them to two of one range, such as {link[1]} and {link[2]}"
+    )
 
 
 def _noun(network: ipaddress.IPv4Network) -> str:

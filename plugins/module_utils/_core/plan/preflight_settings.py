@@ -29,8 +29,10 @@ class Settings:
     # Addresses that must be reached without a proxy, and {variable: address} of those the cluster brings along.
     node_addresses: tuple[str, ...] = ()
     own_addresses: Mapping[str, str] = field(default_factory=dict)
+    link_prefix: int = 30
     pod_cidr: str = ""
     service_cidr: str = ""
+    max_pods: int = 110
     api_hosts: tuple[str, ...] = ()
     own_interfaces: tuple[str, ...] = ()
     # [{port, protocol, purpose}]
@@ -39,6 +41,8 @@ class Settings:
     # Whether images are brought to the cluster, and the registry that its nodes pull them from.
     images: bool = False
     registry: str = ""
+    # Whether the control node has to build or push some of them.
+    images_built: bool = False
     compile: bool = False
     python_control: tuple[int, ...] = (3, 11)
     python_node: tuple[int, ...] = (3, 9)

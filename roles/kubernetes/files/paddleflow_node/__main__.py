@@ -16,6 +16,7 @@ from . import cgroups, leftovers, mounts, network, pki, services
 from .host import Config, Host, NodeError
 
 MARKER = "install.json"
+ASIDE = ".removed"  # within a data folder that is a mount point
 LOCKS = Path("/run/lock")
 FOLDERS = ("bin", "etc", "etcd", "kubelet", "containerd", "log", "services", "volumeplugins", "pods-log")
 
@@ -74,39 +75,68 @@ def stop(config: Config, host: Host) -> None:
     mounts.down(config, host)
     network.down(config, host)
     leftovers.down(config, host)
-    if config.run_dir.exists() and host.change(f"no folder {config.run_dir}"):
+    if mounts.is_mount(config.run_dir):
+        if contents(config.run_dir) and host.change(f"nothing in {config.run_dir}"):
+            remove_in(config.run_dir)
+    elif config.run_dir.exists() and host.change(f"no folder {config.run_dir}"):
         shutil.rmtree(config.run_dir)
 
 
 def down(config: Config, host: Host) -> None:
-    """Stopped, and the data gone too."""
+    """Stopped, and the data gone too. A disk that is mounted for the data is emptied, and stays mounted."""
     stop(config, host)
     services.remove(config, host)
-    if config.data_dir.exists() and host.change(f"no folder {config.data_dir}"):
+    mounted = mounts.is_mount(config.data_dir)
+    there = contents(config.data_dir) if mounted else config.data_dir.exists()
+    if there and host.change(f"nothing in {config.data_dir}" if mounted else f"no folder {config.data_dir}"):
         if mounts.below(mounts.parse(mounts.MOUNTINFO.read_text()), [config.data_dir]):
             raise NodeError(
                 f"Something is still mounted below {config.data_dir}: unmount it, then run again. Nothing was removed."
             )
-        empty(trash(config))
         # Renamed first: a removal that is killed must not leave a cluster with half of its data.
-        config.data_dir.rename(trash(config))
+        if mounted:
+            set_aside(config.data_dir)
+        else:
+            remove(trash(config))
+            config.data_dir.rename(trash(config))
     if not host.check:
-        empty(trash(config))
+        remove(config.data_dir / ASIDE if mounted else trash(config))
 
 
 def trash(config: Config) -> Path:
     return config.data_dir.with_name(config.data_dir.name + ".removed")
 
 
-def empty(folder: Path) -> None:
-    """The marker goes last: by it the next run knows what a removal that was killed has left."""
+def contents(folder: Path) -> list[Path]:
+    """Without what a file system of its own brings along."""
+    return [path for path in folder.iterdir() if path.name != "lost+found"] if folder.exists() else []
+
+
+def set_aside(folder: Path) -> None:
+    """The same for what cannot be renamed itself, because something is mounted on it. Once the first is gone no run takes
+    the cluster for a whole one: etcd's data holds its state, and without node.json a removal does not ask for the tool."""
+    aside = folder / ASIDE
+    aside.mkdir(exist_ok=True)
+    remove_in(aside)
+    order = {"etcd": 0, "node.json": 1, MARKER: 3}
+    for path in sorted(contents(folder), key=lambda path: order.get(path.name, 2)):
+        if path != aside:
+            path.rename(aside / path.name)
+
+
+def remove(folder: Path) -> None:
     if folder.exists():
-        for path in folder.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            elif path.name != MARKER:
-                path.unlink()
+        remove_in(folder)
         shutil.rmtree(folder)
+
+
+def remove_in(folder: Path) -> None:
+    """The marker goes last: by it the next run knows what a removal that was killed has left."""
+    for path in sorted(contents(folder), key=lambda path: path.name == MARKER):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 VERBS: dict[str, Callable[[Config, Host], None]] = {"up": up, "stop": stop, "down": down}

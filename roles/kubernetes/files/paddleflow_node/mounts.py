@@ -30,11 +30,17 @@ def parse(text: str) -> list[Mount]:
 
 
 def below(mounts: Iterable[Mount], folders: Iterable[Path]) -> list[str]:
-    """Mount points at or under the folders, the last made first, as they have to be taken away."""
+    """Mount points under the folders, the last made first, as they have to be taken away.
+
+    Not the folders themselves: one that is a mount point is somebody's disk, and the data on it stays.
+    """
     roots = [str(folder) for folder in folders]
-    return [
-        mount.path for mount in reversed(list(mounts)) if any(f"{mount.path}/".startswith(f"{root}/") for root in roots)
-    ]
+    return [mount.path for mount in reversed(list(mounts)) if any(mount.path.startswith(f"{root}/") for root in roots)]
+
+
+def is_mount(folder: Path) -> bool:
+    """Also one of the same file system (a bind mount), which `os.path.ismount` does not see."""
+    return str(folder) in [mount.path for mount in parse(MOUNTINFO.read_text())]
 
 
 def kubelet_dir(config: Config) -> Path:

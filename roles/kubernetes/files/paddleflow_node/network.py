@@ -61,7 +61,7 @@ def up(config: Config, host: Host) -> None:
         host.run(["ip", "link", "set", name, "up"])
         for device in ("lo", INSIDE, SERVICES):
             host.run([*inside, "link", "set", device, "up"])
-        host.run(["ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv4.ip_forward=1"])
+        host.run(["ip", "netns", "exec", name, "sh", "-c", f"echo 1 >{FORWARDING}"])
     _routes(config, host)
     _outbound(config, host)
 
@@ -95,37 +95,53 @@ def wanted_routes(config: Config) -> list[tuple[list[str], list[str]]]:
 
 
 def outbound_table(config: Config) -> str:
-    net = config.network
+    """Replaces the table that there may be, in one step."""
+    name, net = config.instance, config.network
     return (
-        f"table ip {config.instance} {{\n  chain postrouting {{\n    type nat hook postrouting priority srcnat;\n"
-        f'    ip saddr {{ {net.pod_cidr}, {net.node_address} }} oifname != "{config.instance}" masquerade\n  }}\n}}\n'
+        f"table ip {name}\ndelete table ip {name}\n"
+        f"table ip {name} {{\n  chain postrouting {{\n    type nat hook postrouting priority srcnat;\n"
+        f'    ip saddr {{ {net.pod_cidr}, {net.node_address} }} oifname != "{name}" masquerade\n  }}\n}}\n'
     )
 
 
 def _outbound(config: Config, host: Host) -> None:
-    name = config.instance
-    exists = host.succeeds(["nft", "list", "table", "ip", name])
-    note = config.data_dir / "forwarding-was"
-    if config.network.outbound:
-        if not exists and host.change("masquerade for outbound traffic"):
-            rules = config.run_dir / "outbound.nft"
-            rules.write_text(outbound_table(config))
-            host.run(["nft", "-f", str(rules)])
-        if FORWARDING.read_text().strip() == "0" and host.change("forwarding"):
-            note.write_text("0")
-            FORWARDING.write_text("1")
-    elif exists:
-        host.change("no masquerade", ["nft", "delete", "table", "ip", name])
+    if not config.network.outbound:
+        _no_outbound(config, host)
+        return
+    # What was loaded, and not what nft lists: it writes sets in an order and a form of its own. Both end with a boot.
+    loaded, wanted = config.run_dir / "outbound.nft", outbound_table(config)
+    current = loaded.exists() and loaded.read_text() == wanted and _has_table(config, host)
+    if not current and host.change("masquerade for outbound traffic"):
+        new = loaded.with_suffix(".new")
+        new.write_text(wanted)
+        host.run(["nft", "-f", str(new)])
+        new.replace(loaded)
+    if FORWARDING.read_text().strip() == "0" and host.change("forwarding"):
+        _note(config).write_text("0")
+        FORWARDING.write_text("1")
+
+
+def _no_outbound(config: Config, host: Host) -> None:
+    if _has_table(config, host):
+        host.change("no masquerade", ["nft", "delete", "table", "ip", config.instance])
+    note = _note(config)
+    if note.exists() and host.change("forwarding as it was before"):
+        FORWARDING.write_text(note.read_text())
+        note.unlink()
+
+
+def _has_table(config: Config, host: Host) -> bool:
+    return host.succeeds(["nft", "list", "table", "ip", config.instance])
+
+
+def _note(config: Config) -> Path:
+    """Where it is noted that this cluster switched forwarding on; it goes with a boot, as the setting does."""
+    return config.run_dir / "forwarding-was"
 
 
 def down(config: Config, host: Host) -> None:
     name = config.instance
-    if host.succeeds(["nft", "list", "table", "ip", name]):
-        host.change("no masquerade", ["nft", "delete", "table", "ip", name])
-    note = config.data_dir / "forwarding-was"
-    if note.exists() and host.change("forwarding as it was before"):
-        FORWARDING.write_text(note.read_text())
-        note.unlink()
+    _no_outbound(config, host)
     if host.succeeds(["ip", "link", "show", name]):
         host.change(f"no link {name}", ["ip", "link", "delete", name])
     if namespace_path(config).exists():

@@ -119,6 +119,10 @@ class Runit:
             if self.supervised(service):
                 raise NodeError(f"{service.name} does not stop: see its log in {self.log(service)}, then run again.")
 
+    def enabled(self) -> list[str]:
+        """Nothing starts at a boot."""
+        return []
+
     def remove(self, service: Service) -> None:
         """Nothing outside the data folder."""
 
@@ -168,6 +172,7 @@ def node_unit(config: Config) -> str:
     return f"""[Unit]
 Description={config.instance}: network namespace and mounts
 Before=multi-user.target
+RequiresMountsFor={config.data_dir}
 
 [Service]
 Type=oneshot
@@ -187,6 +192,16 @@ class Systemd:
     def unit(self, service: Service) -> str:
         return f"{self.config.instance}-{service.name}.service"
 
+    @property
+    def node(self) -> str:
+        return f"{self.config.instance}-node.service"
+
+    def enabled(self) -> list[str]:
+        """Units that start at a boot; the node's comes last, for the others require it."""
+        units = [*(self.unit(service) for service in reversed(self.config.services)), self.node]
+        there = [unit for unit in units if (UNITS / unit).exists()]
+        return [unit for unit in there if Host.succeeds(["systemctl", "is-enabled", "--quiet", unit])]
+
     def supervised(self, service: Service) -> bool:
         """Also while it waits for its next start: only `inactive` and `failed` are not looked after."""
         state = Host.run(["systemctl", "show", "--property=ActiveState", "--value", self.unit(service)]).strip()
@@ -196,10 +211,10 @@ class Systemd:
         return int(Host.run(["systemctl", "show", "--property=MainPID", "--value", self.unit(service)]).strip() or 0)
 
     def install(self, service: Service) -> None:
-        (UNITS / f"{self.config.instance}-node.service").write_text(node_unit(self.config))
+        (UNITS / self.node).write_text(node_unit(self.config))
         (UNITS / self.unit(service)).write_text(systemd_unit(self.config, service))
         Host.run(["systemctl", "daemon-reload"])
-        Host.run(["systemctl", "enable", "--quiet", f"{self.config.instance}-node.service", self.unit(service)])
+        Host.run(["systemctl", "enable", "--quiet", self.node, self.unit(service)])
 
     def start(self, service: Service) -> None:
         Host.run(["systemctl", "start", self.unit(service)])
@@ -208,12 +223,10 @@ class Systemd:
         Host.run(["systemctl", "restart", self.unit(service)])
 
     def stop(self, service: Service) -> None:
-        if (UNITS / self.unit(service)).exists():
-            # Disabled too: what was stopped does not come back with the next boot.
-            Host.run(["systemctl", "disable", "--quiet", "--now", self.unit(service)])
+        Host.run(["systemctl", "stop", self.unit(service)])
 
     def remove(self, service: Service) -> None:
-        for unit in (self.unit(service), f"{self.config.instance}-node.service"):
+        for unit in (self.unit(service), self.node):
             if (UNITS / unit).exists():
                 Host.run(["systemctl", "disable", "--quiet", "--now", unit])
                 (UNITS / unit).unlink()
@@ -300,6 +313,9 @@ def stop(config: Config, host: Host, names: Collection[str] = ()) -> None:
             continue
         if keeper.supervised(service) and host.change(f"{service.name} stopped"):
             keeper.stop(service)
+    # Also those that do not run: what was stopped does not come back with the next boot, nor do namespace and mounts.
+    for unit in keeper.enabled() if not names else ():
+        host.change(f"{unit} not at a boot", ["systemctl", "disable", "--quiet", "--now", unit])
 
 
 def remove(config: Config, host: Host) -> None:

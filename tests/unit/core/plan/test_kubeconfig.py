@@ -16,6 +16,7 @@ from paddleflow_core.plan.kubeconfig import (
     read_kubeconfig,
     unparsed,
     unread,
+    way,
 )
 
 # Self-signed, valid 2025 to 2026 (UTCTime) and 2025 to 2060 (GeneralizedTime).
@@ -230,3 +231,21 @@ def test_other_credentials_have_no_dates() -> None:
     target, _found = read_kubeconfig(PATH, CONFIG)
     assert target is not None
     assert certificate_findings(target, CONFIG, None, datetime(2026, 6, 1, tzinfo=UTC)) == []
+
+
+@pytest.mark.parametrize(
+    ("server", "own", "proxy", "no_proxy", "through"),
+    [
+        ("https://lab.example.org:6443", "", "", "", ""),
+        ("https://lab.example.org:6443", "", "http://proxy", "localhost,other.org", "http://proxy"),
+        ("https://lab.example.org:6443", "", "http://proxy", "localhost,.example.org", ""),
+        ("https://10.1.2.3:6443", "", "http://proxy", "10.0.0.0/8", ""),
+        ("https://127.0.0.1:6443", "", "http://proxy", "", ""),
+        ("https://[::1]:6443", "", "http://proxy", "", ""),
+        # The kubeconfig's own is used whatever the environment says.
+        ("https://10.1.2.3:6443", "socks5://own", "http://proxy", "10.0.0.0/8", "socks5://own"),
+    ],
+)
+def test_the_way_to_a_server_is_kubectls(server: str, own: str, proxy: str, no_proxy: str, through: str) -> None:
+    target = Target(PATH, "lab", "lab", server, "ann", "a token", proxy=own)
+    assert way(target, proxy, no_proxy).proxy == through

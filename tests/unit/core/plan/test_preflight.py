@@ -317,6 +317,14 @@ ON_EXT4 = "set kubernetes_data_dir to a directory on ext4, XFS or btrfs."
         ),
         pytest.param(
             {},
+            {"nodes": 3},
+            "error: The play has 3 hosts, but the provider embedded makes a cluster of its own on each, and the platform"
+            " would be on the first alone: set cluster_provider to k3s for one cluster of all of them, or run it with one"
+            " host.",
+            id="several hosts",
+        ),
+        pytest.param(
+            {},
             {"pod_cidr": "10.202.0.0/33"},
             "error: The variable kubernetes_pod_cidr is '10.202.0.0/33' ('33' is not a valid netmask), but an IPv4"
             " range is needed: correct it.",

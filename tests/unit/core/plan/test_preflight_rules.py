@@ -42,6 +42,20 @@ def test_an_existing_cluster_gets_its_images_from_a_registry() -> None:
     assert judged(provider="embedded", images=True) == []
 
 
+@pytest.mark.parametrize("provider", ["existing", "k3s", "embedded"])
+def test_images_are_built_where_debian_packages_can_be_had(provider: str) -> None:
+    fedora = {"package_managers": ["dnf"]}
+    settings = {**(K3S if provider != "embedded" else {}), "provider": provider, "registry": "r.example/p"}
+    assert judged(control=fedora, images_built=True, **settings) == [
+        (
+            "error: The control node has no apt-get, but the platform's images are built there of Debian packages: run Ansible"
+            " on Debian or its kin, or set images_registry to a registry that has them and images_push to false."
+        )
+    ]
+    assert judged(control=fedora, images_built=False, **settings) == []
+    assert judged(control={"package_managers": ["apt-get"]}, images_built=True, **settings) == []
+
+
 def test_what_two_directories_need_of_one_file_system_is_added_up() -> None:
     free = {"paths.data.free": 13 * GIB}
     assert judged(free, {"paths.cache.free": 13 * GIB}) == [

@@ -6,6 +6,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
+import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,52 +17,7 @@ from paddleflow_node import __main__ as tool
 from paddleflow_node import cgroups, leftovers, mounts, network, pki, services
 from paddleflow_node.host import Config, Host, NodeError, Service
 
-RAW = {
-    "instance": "pf",
-    "data_dir": "/var/lib/pf",
-    "run_dir": "/run/pf",
-    "supervisor": "runit",
-    "binary": "/var/lib/pf/lib/kube-1",
-    "applets": ["kubelet"],
-    "network": {
-        "host_address": "10.1.0.1",
-        "node_address": "10.1.0.2",
-        "prefix": 30,
-        "pod_cidr": "10.2.0.0/16",
-        "service_cidr": "10.3.0.0/16",
-        "outbound": False,
-    },
-    "pki": {"kubeadm_config": "/k.yaml", "node_name": "n", "node_address": "10.1.0.2", "renew_days": 30, "users": {}},
-    "services": [
-        {"name": "etcd", "argv": ["/bin/etcd", "--name=a b"], "ready": {"kind": "tcp", "target": "10.1.0.2:2379"}},
-        {"name": "containerd", "argv": ["/bin/containerd"], "keeps_children": True},
-    ],
-}
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Config:
-    loaded = Config.load(json.dumps(RAW))
-    return replace(loaded, data_dir=tmp_path / "data", run_dir=tmp_path / "run")
-
-
-def test_without_outbound_traffic_there_is_no_default_route(config: Config) -> None:
-    assert not [route for _where, route in network.wanted_routes(config) if route[0] == "default"]
-
-
-def test_outbound_traffic_goes_through_the_machine(config: Config) -> None:
-    outbound = replace(config, network=replace(config.network, outbound=True))
-    assert (["ip", "-netns", "pf"], ["default", "via", "10.1.0.1"]) in network.wanted_routes(outbound)
-
-
-def test_pod_addresses_without_a_pod_are_refused_inside_and_routed_inside_from_the_machine(config: Config) -> None:
-    routes = network.wanted_routes(config)
-    assert (["ip", "-netns", "pf"], ["unreachable", "10.2.0.0/16"]) in routes
-    assert (["ip"], ["10.2.0.0/16", "via", "10.1.0.2", "dev", "pf"]) in routes
-
-
-def test_masquerade_is_for_what_leaves_the_machine(config: Config) -> None:
-    assert 'ip saddr { 10.2.0.0/16, 10.1.0.2 } oifname != "pf" masquerade' in network.outbound_table(config)
+from tests.support.node_config import RAW
 
 
 @pytest.mark.parametrize("folder", ["/", "/var", "var/lib/pf", "/var/lib/../.."])
@@ -131,6 +89,63 @@ def test_a_unit_restarts_joins_the_namespace_and_escapes_what_systemd_reads(conf
     assert services.systemd_quote('a%b$c"d') == '"a%%b$$c\\"d"'
 
 
+def test_what_was_stopped_does_not_come_back_with_a_boot(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """etcd runs, containerd failed by itself; the node's unit brings namespace and mounts."""
+    active, enabled = {"pf-etcd.service"}, {"pf-etcd.service", "pf-containerd.service", "pf-node.service"}
+    for unit in enabled:
+        (tmp_path / unit).touch()
+
+    def systemctl(command: Sequence[str]) -> str:
+        *_words, unit = command
+        if command[1] == "show":
+            return "active\n" if unit in active else "failed\n"
+        assert command[1] in ("stop", "disable"), command
+        active.discard(unit)
+        if command[1] == "disable":
+            enabled.remove(unit)
+        return ""
+
+    monkeypatch.setattr(services, "UNITS", tmp_path)
+    monkeypatch.setattr(Host, "run", staticmethod(systemctl))
+    monkeypatch.setattr(Host, "succeeds", staticmethod(lambda command: command[-1] in enabled))
+    systemd = replace(config, supervisor="systemd")
+    services.stop(systemd, Host(), services.OF_PODS)
+    assert "pf-node.service" in enabled, "only the first half of a stop"
+    services.stop(systemd, Host())
+    assert (active, enabled) == (set(), set())
+    again = Host()
+    services.stop(systemd, again)
+    assert again.changes == []
+
+
+ANALYZE = shutil.which("systemd-analyze")
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not installed")
+def test_systemd_finds_nothing_wrong_with_the_units(config: Config, tmp_path: Path) -> None:
+    words = ["/bin/true", "--name=a b", "100%", "$HOME"]
+    program = replace(config.services[0], argv=words, environment={"A": "b c"})
+    texts = {
+        "pf-node.service": services.node_unit(config),
+        "pf-etcd.service": services.systemd_unit(config, program),
+        "pf-containerd.service": services.systemd_unit(config, replace(program, keeps_children=True)),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert verify(tmp_path, *texts) == ""
+    (tmp_path / "pf-node.service").write_text(texts["pf-node.service"].replace("Type=", "Typ="))
+    assert "Typ" in verify(tmp_path, "pf-node.service"), "it would not have told"
+
+
+def verify(folder: Path, *units: str) -> str:
+    """Of the units alone: others that the machine has may have their own faults."""
+    command = [str(ANALYZE), "verify", "--man=no", "--generators=no", *(str(folder / unit) for unit in units)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "\n".join(line for line in (done.stdout + done.stderr).splitlines() if "pf-" in line)
+
+
 def test_the_environment_of_a_dead_process_is_empty() -> None:
     assert services.process_environment(2**22 + 1) == {}
 
@@ -170,6 +185,24 @@ def test_the_order_of_keys_in_the_configuration_restarts_nothing_and_renews_noth
     assert [services.digest(one, item) for item in one.services] == [
         services.digest(other, item) for item in other.services
     ]
+
+
+def test_certificates_that_end_within_the_given_days_are_made_anew(config: Config, tmp_path: Path) -> None:
+    kubeadm = tmp_path / "kubeadm.yaml"
+    kubeadm.write_text("kind: ClusterConfiguration\n")
+    made = replace(config, pki=replace(config.pki, kubeadm_config=str(kubeadm)))
+    folder = pki.folder(made)
+    folder.mkdir(parents=True)
+    key, certificate = folder / "apiserver.key", folder / "apiserver.crt"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-subj", "/CN=api", "-days", "60", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    reasons = {}
+    for days in (30, 90):
+        asked = replace(made, pki=replace(made.pki, renew_days=days))
+        (folder / pki.STAMP).write_text(pki.stamp(asked))
+        reasons[days] = pki.reason_to_make(asked)
+    assert reasons == {30: "", 90: "certificates, for they expire within 90 days"}
 
 
 def test_a_cgroup_tree_that_a_killed_run_left_half_made_gets_what_is_missing(tmp_path: Path) -> None:
@@ -221,9 +254,9 @@ def test_the_marker_goes_last_and_an_earlier_removal_is_made_good(config: Config
         (folder / "deep/er").mkdir(parents=True)
         (folder / tool.MARKER).write_text("{}")
         (folder / "deep/link").symlink_to("/")
-    tool.empty(tool.trash(config))
+    tool.remove(tool.trash(config))
     assert not tool.trash(config).exists()
-    tool.empty(tool.trash(config))  # twice is once
+    tool.remove(tool.trash(config))  # twice is once
     assert config.data_dir.exists()
 
 
@@ -235,6 +268,9 @@ def test_pods_end_after_what_would_start_them_anew_and_before_what_waits_for_the
     class Keeper:
         def supervised(self, service: Service) -> bool:
             return service.name in running
+
+        def enabled(self) -> list[str]:
+            return []
 
         def stop(self, service: Service) -> None:
             running.remove(service.name)
