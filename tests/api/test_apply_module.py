@@ -315,7 +315,9 @@ def test_kinds_that_are_defined_in_the_same_list_can_be_used_in_it(runner: Runne
     }  # fmt: skip
     door = {"apiVersion": "apply.example.org/v1", "kind": "Door", "metadata": {"name": "front"}, "spec": {"open": True}}
     given: dict[str, Any] = {"namespace": team, "definition": [door, definition], "set": "doors", "prune": True}
-    check, created, again = runner.tasks(applied(check=True, **given), applied(**given), applied(**given))
+    less = applied(**{**given, "definition": [definition]})
+    check, created, again, lost = runner.tasks(applied(check=True, **given), applied(**given), applied(**given), less)
     assert actions(check) == actions(created) == ["front created", "doors.apply.example.org created"]
     assert not again["changed"]
+    assert actions(lost) == ["doors.apply.example.org unchanged", "front deleted"]
     runner.api.kubectl("delete", "crd", "doors.apply.example.org")

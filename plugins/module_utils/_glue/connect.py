@@ -39,7 +39,9 @@ def to(params: Mapping[str, Any], environment: Mapping[str, str], discover: bool
     :param discover: for kinds beyond those that the client knows of itself
     :raises ConfigError: when nothing names a cluster, or what names it is wrong
     """
-    transport = Transport(connection(params.get, environment), agent=AGENT)
+    server = connection(params.get, environment)
+    # Each writer has a connection of its own.
+    transport = Transport(server, agent=AGENT, **({"writers": params["writers"]} if params.get("writers") else {}))
     if not discover:
         return Client(transport, manager=manager)
     from .._core.kube.discovery import Discovery, cache_folder

@@ -113,7 +113,8 @@ def refuse(module: Module, problems: Sequence[str]) -> None:
 
 def manner(module: Module, client: Client) -> Run:
     """How the options say that a declaration is carried out."""
-    return Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
+    wait = bool(module.params.get("wait"))
+    return Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"], wait=wait)
 
 
 def ready(how: Run, noun: NounFile, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -155,14 +156,19 @@ def waited(
         live = outcomes[position].after or {}
         kind = how.client.kind(live["apiVersion"], live["kind"])
         name = (names or {}).get(position, live["metadata"]["name"])
-        targets[position] = Target(kind, name, live["metadata"].get("namespace", ""), holds)
+        # What was written says from when on it is of interest; of another object nothing is known.
+        known = live if name == live["metadata"]["name"] else None
+        targets[position] = Target(kind, name, live["metadata"].get("namespace", ""), holds, known)
     try:
         found = wait(how.client, list(targets.values()), deadline=how.deadline)
     except WaitError as error:
-        unready = {(one.target.namespace, one.target.name) for one in error.unready}
+        unready = {id(one.target): error.of(one) for one in error.unready}
         for position, target in targets.items():
-            if (target.namespace, target.name) in unready:
-                again[position] = again[position]._replace(error=error)
+            if id(target) in unready:
+                again[position] = again[position].failing(unready[id(target)])
+    except KubeError as error:  # they were written, even if nobody can say what becomes of them
+        for position in targets:
+            again[position] = again[position].failing(error)
     else:
         for position, after in zip(targets, found, strict=True):
             again[position] = again[position]._replace(after=after)
@@ -179,13 +185,17 @@ def remarks(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
             yield from said(noun, one, noun.warnings(one.given))
 
 
+# What stands beside objects is the default of each of them, be it a field of the noun or none.
+_DEFAULTS = ("namespace", "state", *arguments.SHARED)
+
+
 def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
     """What is declared, and everything that is wrong with it, in the words of the options."""
     items = given.get("objects")
     if items is None:
-        return _one(noun, given, given, "")
+        return _one(noun, given, "")
     spec = options.declared(noun.NOUN["spec"], given)
-    beside = sorted([*map(option, spec), *(["name"] if given.get("name") else [])])
+    beside = sorted({*map(option, spec), *(["name"] if given.get("name") else [])} - set(_DEFAULTS))
     if beside:
         return [], [
             f"{', '.join(beside)} and objects are both given: give {', '.join(beside)} in each entry of objects."
@@ -193,20 +203,27 @@ def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list
     found: list[Declared] = []
     problems: list[str] = []
     for number, item in enumerate(items):
-        more, wrong = _one(noun, item, given, f"objects[{number}]")
+        more, wrong = _one(noun, _with_defaults(item, given), f"objects[{number}]")
         found += more
         problems += wrong
     return found, [*problems, *_twice(noun, found)]
 
 
-def _one(
-    noun: Readable, item: Mapping[str, Any], shared: Mapping[str, Any], where: str
-) -> tuple[list[Declared], list[str]]:
+def _with_defaults(item: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of objects, with what stands beside them for all."""
+    merged = {part: item.get(part) or shared.get(part) for part in ("namespace", "state")}
+    for part in arguments.SHARED:
+        values = {**(shared.get(part) or {}), **(item.get(part) or {})}
+        merged[part] = values or item.get(part)
+    return {**item, **merged}
+
+
+def _one(noun: Readable, item: Mapping[str, Any], where: str) -> tuple[list[Declared], list[str]]:
     name = item.get("name") or ""
-    state = item.get("state") or shared.get("state") or "present"
+    state = item.get("state") or "present"
     given = options.declared(noun.NOUN["spec"], item)
     metadata = {
-        part: {**(shared.get(part) or {}), **(item.get(part) or {})}
+        part: dict(item.get(part) or {})
         for part in arguments.SHARED
         if part not in noun.NOUN["spec"]  # a field of its own, with rules of its own
     }
@@ -223,7 +240,7 @@ def _one(
         name = noun.identity(name, spec, os.urandom(8).hex())
     # Of a kind without namespaces, an option of that name is a field like any other.
     placed = noun.NOUN["scope"] == "Namespaced"
-    namespace = (item.get("namespace") or shared.get("namespace") or "") if placed else ""
+    namespace = (item.get("namespace") or "") if placed else ""
     declared = Declared(name, namespace, state, spec, metadata, where, given)
     return [declared], said(noun, declared, problems)
 
@@ -289,7 +306,13 @@ def _taken_away(noun: NounFile, one: Declared, place: str) -> list[Planned]:
 
 def gone(other: dict[str, Any], where: str) -> Wanted:
     # A name is taken by whoever was first.
-    return Wanted(other, "absent", where=where, judge=lambda found: None if own.is_ours(found) else "")
+    return Wanted(
+        other,
+        "absent",
+        where=where,
+        judge=lambda found: None if own.is_ours(found) else "",
+        leftover=True,  # what needs it has to be gone, or written without it, before
+    )
 
 
 def _written(noun: NounFile, one: Declared, place: str, recreate: bool) -> list[Planned]:

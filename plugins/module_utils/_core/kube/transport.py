@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 
 from . import errors
 from .connection import Credentials
+from .stop import Stop
 
 if t.TYPE_CHECKING:
     import socket
@@ -83,7 +84,7 @@ class Transport:
         writers: int = 8,
         timeout: float = 60.0,
         agent: str = "paddleflow",
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
     ) -> None:
         self.connection = connection
         self.timeout = timeout
@@ -91,7 +92,9 @@ class Transport:
         self.warnings: list[str] = []
         self._connections = writers + _SPARE_CONNECTIONS
         self._agent = agent
-        self._sleep = sleep
+        # When it is set nothing is sent any more, by whichever thread, and what was sent is not waited for.
+        self.stop = Stop()
+        self._sleep = sleep or self.stop.wait
         self._lock = threading.Lock()
         self._opened: _Opened | None = None
         self._answered = False
@@ -171,6 +174,10 @@ class Transport:
         opened, renewed, attempt = self._open(), False, 0
         while True:
             attempt += 1
+            if self.stop:
+                raise errors.UnreachableError(
+                    f"Could not {call.asked}: the task was ended before.", "cut", call.asked, sent=False
+                )
             try:
                 return self._once(opened, call, read)
             except errors.UnauthorizedError:
@@ -277,6 +284,7 @@ class Transport:
                 credentials = connection.renew()
             if refused is None or credentials != refused.credentials:
                 self._opened = _open(connection, credentials, self._connections, self._agent)
+                self.stop.ends(self._opened.pool)
             return t.cast("_Opened", self._opened)
 
 

@@ -14,8 +14,8 @@ import pytest
 from paddleflow_core.kube import tls
 from paddleflow_core.kube.connection import Connection, Credentials
 from paddleflow_core.kube.errors import ConfigError
+from paddleflow_core.kube.stop import Stop
 from paddleflow_core.kube.transport import _socket
-from paddleflow_core.kube.watch import Stop
 
 from .conftest import Certified
 

@@ -12,8 +12,9 @@ import pytest
 from paddleflow_core.kube import errors
 from paddleflow_core.kube.client import Client
 from paddleflow_core.kube.kinds import Kind
+from paddleflow_core.kube.stop import Stop
 from paddleflow_core.kube.transport import Transport
-from paddleflow_core.kube.watch import Change, Stop, watch
+from paddleflow_core.kube.watch import Change, watch
 
 from tests.support.control_plane import free_port
 from tests.support.kube_stub import Stream, Stub, ok, refuse, reset
