@@ -11,24 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.support import checkout_play
+from tests.support import ways
 from tests.support.control_plane import ControlPlane
 
-WAYS = ("here", "process")
 # More than one writer writes in a second.
 MANY = 1500
-
-
-LOCAL = {"ansible_connection": "local"}
-# Another host's, as far as Ansible can tell.
-ELSEWHERE = """\
-DOCUMENTATION = "{name: elsewhere, short_description: This host, description: Under another name., author: Tests}"
-from ansible.plugins.connection.local import Connection as Local
-class Connection(Local):
-    transport = "elsewhere"
-"""
 
 
 @pytest.fixture
@@ -47,54 +35,15 @@ def applied(check: bool = False, **options: Any) -> dict[str, Any]:
     return {"paddleflow.core.apply": options, **({"check_mode": True, "diff": True} if check else {})}
 
 
-class Runner:
-    """Tasks as a user writes them, each with its result."""
-
-    def __init__(self, api: ControlPlane, folder: Path) -> None:
-        self.api, self.folder = api, folder
-
-    def tasks(
-        self, *tasks: dict[str, Any], way: str = "here", arguments: tuple[str, ...] = (), **play: Any
-    ) -> list[Any]:
-        """
-        :param way: `process` names the same Python by another path, so that the task is sent to it
-        """
-        folder = self.folder / f"run-{len(list(self.folder.iterdir()))}"
-        folder.mkdir()
-        noted = [{"ignore_errors": True, **task, "register": f"r{number}"} for number, task in enumerate(tasks)]
-        told = "{{ [" + ", ".join(f"r{number}" for number in range(len(tasks))) + "] | to_json }}"
-        copied = {"content": told, "dest": str(folder / "results.json")}
-        keep = {"ansible.builtin.copy": copied, "check_mode": False, "diff": False}
-        python = {} if way == "here" else {"ansible_python_interpreter": str(checkout_play.other_python(self.folder))}
-        text = {
-            "hosts": "localhost",
-            "connection": "local",
-            "gather_facts": False,
-            # Two parts of Ansible disagree about ~ where HOME is not the user's own.
-            "vars": {**python, "ansible_async_dir": str(folder / "async")},
-            "module_defaults": {"group/paddleflow.core.paddleflow": {"kubeconfig": str(self.api.kubeconfig)}},
-            "tasks": [*noted, keep],
-            **play,
-        }
-        (folder / "connection_plugins").mkdir()
-        (folder / "connection_plugins/elsewhere.py").write_text(ELSEWHERE)
-        (folder / "hosts.yml").write_text(
-            yaml.safe_dump({"all": {"hosts": {"localhost": {}, "there": {**LOCAL, **python}}}})
-        )
-        done = checkout_play.run(folder, yaml.safe_dump([text]), "--inventory=hosts.yml", *arguments)
-        self.output = done.stdout + done.stderr
-        assert done.returncode == 0, self.output
-        results: list[Any] = json.loads((folder / "results.json").read_text())
-        return results
-
+class Applier(ways.Runner):
     def apply(self, way: str = "here", **options: Any) -> Any:
         (result,) = self.tasks(applied(**options), way=way)
         return result
 
 
 @pytest.fixture
-def runner(api: ControlPlane, tmp_path: Path) -> Runner:
-    return Runner(api, tmp_path)
+def runner(api: ControlPlane, tmp_path: Path) -> Applier:
+    return Applier(api, tmp_path)
 
 
 def actions(result: Any) -> list[str]:
@@ -106,8 +55,8 @@ def live(api: ControlPlane, team: str, name: str) -> Any:
     return json.loads(text) if text else None
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_objects_are_applied_once(runner: Runner, team: str, way: str) -> None:
+@pytest.mark.parametrize("way", ways.WAYS)
+def test_objects_are_applied_once(runner: Applier, team: str, way: str) -> None:
     full = applied(namespace=team, definition=[config("a", x="1"), config("b", y="2")])
     less = applied(namespace=team, definition=[config("a"), config("b", y="2")], state="present")
     none = applied(namespace=team, definition=[config("a"), config("b")], state="absent")
@@ -118,7 +67,7 @@ def test_objects_are_applied_once(runner: Runner, team: str, way: str) -> None:
     assert actions(gone) == ["a deleted", "b deleted"]
 
 
-def test_both_ways_say_the_same(runner: Runner, api: ControlPlane, team: str) -> None:
+def test_both_ways_say_the_same(runner: Applier, api: ControlPlane, team: str) -> None:
     """Each case in the process of the play and in one of its own: the same result, but for where it was run."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"key": "planted-value"}}
     pod = {"containers": [{"name": "main", "image": "none"}]}
@@ -139,7 +88,7 @@ def test_both_ways_say_the_same(runner: Runner, api: ControlPlane, team: str) ->
         ({"definition": config("one"), "set": "s", "prune": True}, {}),
         ({"definition": config("one"), "prune": True}, {}),
         ({"definition": config("one"), "writers": 0}, {}),
-        ({"definition": config("late"), "wait": True, "wait_timeout": 1, "wait_for": {"condition": "Ready"}}, {}),
+        ({"definition": config("late"), "wait": True, "wait_timeout": 4, "wait_for": {"condition": "Ready"}}, {}),
         ({"definition": {"apiVersion": "no.example.org/v1", "kind": "Nothing", "metadata": {"name": "x"}}}, {}),
         ({"definition": config("one"), "state": "absent"}, {}),
         ({"definition": config("one"), "kubeconfig": "/nonexistent"}, {}),
@@ -158,7 +107,7 @@ def test_both_ways_say_the_same(runner: Runner, api: ControlPlane, team: str) ->
     if os.geteuid() == 0 and shutil.which("su"):  # who becomes somebody else needs no password
         cases.append(({"definition": config("become")}, {"become": True, "become_method": "su", "become_user": "root"}))
     found: dict[str, list[Any]] = {}
-    for way in WAYS:
+    for way in ways.WAYS:
         space = f"{team[:40]}-{way}"
         api.kubectl("create", "namespace", space)
         api.kubectl("label", "namespace", space, "pod-security.kubernetes.io/warn=restricted")
@@ -167,7 +116,7 @@ def test_both_ways_say_the_same(runner: Runner, api: ControlPlane, team: str) ->
             left_out = ("async", "poll") if mode[0] == "--check" else ()  # Ansible itself refuses the two together
             given = [{key: value for key, value in task.items() if key not in left_out} for task in tasks]
             results = runner.tasks(*given, way=way, arguments=mode)
-            found.setdefault(way, []).extend(_comparable(result, space) for result in results)
+            found.setdefault(way, []).extend(ways.comparable(result, space) for result in results)
             assert "planted" not in runner.output, way
     for number, (here, process) in enumerate(zip(found["here"], found["process"], strict=True)):
         assert here == process, cases[number % len(cases)]
@@ -175,16 +124,7 @@ def test_both_ways_say_the_same(runner: Runner, api: ControlPlane, team: str) ->
     assert told
 
 
-def _comparable(result: Any, space: str) -> Any:
-    """Without what differs between any two runs, and without what only says how a process ended."""
-    noise = ("exception", "module_stdout", "module_stderr", "rc", "ansible_facts", "ansible_job_id", "results_file")
-    text = json.dumps({key: value for key, value in result.items() if key not in noise}, sort_keys=True)
-    text = text.replace(space, "SPACE")
-    text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b", "UID", text)
-    return re.sub(r"Supported parameters include.*?\.|not ready after \d+ s", "", text)
-
-
-def test_files_and_directories_are_read_as_they_are(runner: Runner, team: str, tmp_path: Path) -> None:
+def test_files_and_directories_are_read_as_they_are(runner: Applier, team: str, tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     (folder / "deeper").mkdir(parents=True)
     braces = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: braces}\ndata: {text: '{{ not a template }}', day: 2026-01-31}\n"
@@ -200,7 +140,7 @@ def test_files_and_directories_are_read_as_they_are(runner: Runner, team: str, t
     assert not runner.apply("process", namespace=team, src=str(folder), recursive=True)["changed"]
 
 
-def test_templates_are_rendered(runner: Runner, team: str, tmp_path: Path) -> None:
+def test_templates_are_rendered(runner: Applier, team: str, tmp_path: Path) -> None:
     template = tmp_path / "config.yaml.j2"
     template.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rendered}\ndata:\n  who: '{{ who }}'\n")
     task = {"paddleflow.core.apply": {"namespace": team, "template": str(template)}, "vars": {"who": "ann"}}
@@ -209,8 +149,8 @@ def test_templates_are_rendered(runner: Runner, team: str, tmp_path: Path) -> No
     assert live(runner.api, team, "rendered")["data"] == {"who": "ann"}
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_an_error_names_file_and_line(runner: Runner, team: str, tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("way", ways.WAYS)
+def test_an_error_names_file_and_line(runner: Applier, team: str, tmp_path: Path, way: str) -> None:
     file = tmp_path / "some.yaml"
     file.write_text(f"{json.dumps(config('good'))}\n---\n{json.dumps(config('Bad_Name'))}\n")
     other = tmp_path / "other.yaml"
@@ -223,7 +163,7 @@ def test_an_error_names_file_and_line(runner: Runner, team: str, tmp_path: Path,
 
 
 def test_a_set_loses_what_is_no_longer_declared_even_of_kinds_that_are_no_longer_named(
-    runner: Runner, team: str
+    runner: Applier, team: str
 ) -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
     given: dict[str, Any] = {"namespace": team, "set": "team", "prune": True}
@@ -242,7 +182,7 @@ def test_a_set_loses_what_is_no_longer_declared_even_of_kinds_that_are_no_longer
     assert not again["changed"]
 
 
-def test_a_set_that_would_lose_too_much_loses_nothing(runner: Runner, team: str) -> None:
+def test_a_set_that_would_lose_too_much_loses_nothing(runner: Applier, team: str) -> None:
     given: dict[str, Any] = {"namespace": team, "set": "team", "prune": True}
     _first, refused, pruned = runner.tasks(
         applied(**given, definition=[config(f"c{number}") for number in range(4)]),
@@ -258,8 +198,8 @@ def test_a_set_that_would_lose_too_much_loses_nothing(runner: Runner, team: str)
     ]  # nothing was lost before
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_environment_of_a_task_names_the_cluster(runner: Runner, team: str, way: str) -> None:
+@pytest.mark.parametrize("way", ways.WAYS)
+def test_the_environment_of_a_task_names_the_cluster(runner: Applier, team: str, way: str) -> None:
     task = {
         "paddleflow.core.apply": {"namespace": team, "definition": config("by-environment")},
         "environment": {"K8S_AUTH_KUBECONFIG": str(runner.api.kubeconfig)},
@@ -270,7 +210,7 @@ def test_the_environment_of_a_task_names_the_cluster(runner: Runner, team: str, 
     assert dict(os.environ) == before
 
 
-def test_a_task_that_runs_into_its_timeout_writes_nothing_more(runner: Runner, team: str) -> None:
+def test_a_task_that_runs_into_its_timeout_writes_nothing_more(runner: Applier, team: str) -> None:
     """Every object of it is older than what was written after it had returned, also when all is over."""
     waiting = {"definition": config("late"), "namespace": team, "wait": True, "wait_for": {"condition": "Ready"}}
     many = {"namespace": team, "writers": 1, "definition": [config(f"c{number}") for number in range(MANY)]}
@@ -288,20 +228,20 @@ def test_a_task_that_runs_into_its_timeout_writes_nothing_more(runner: Runner, t
     assert [name for name, version in versions.items() if version > after] == []
 
 
-def test_asynchronous_tasks_run_in_a_process(runner: Runner, team: str) -> None:
+def test_asynchronous_tasks_run_in_a_process(runner: Applier, team: str) -> None:
     task = {"paddleflow.core.apply": {"namespace": team, "definition": config("later")}, "async": 60, "poll": 1}
     (result,) = runner.tasks(task)
     assert actions(result) == ["later created"]
 
 
-def test_a_loop_applies_one_object_each_time(runner: Runner, team: str) -> None:
+def test_a_loop_applies_one_object_each_time(runner: Applier, team: str) -> None:
     definition = {**config("x"), "metadata": {"name": "loop-{{ item }}"}}
     task = {"paddleflow.core.apply": {"namespace": team, "definition": definition}, "loop": [1, 2, 3]}
     (result,) = runner.tasks(task)
     assert [actions(one) for one in result["results"]] == [[f"loop-{number} created"] for number in (1, 2, 3)]
 
 
-def test_kinds_that_are_defined_in_the_same_list_can_be_used_in_it(runner: Runner, team: str) -> None:
+def test_kinds_that_are_defined_in_the_same_list_can_be_used_in_it(runner: Applier, team: str) -> None:
     names = {"plural": "doors", "singular": "door", "kind": "Door"}
     schema = {
         "type": "object",
