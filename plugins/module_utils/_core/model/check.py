@@ -111,7 +111,7 @@ def _string(field: Field, value: object, path: Path, problems: list[Problem]) ->
                 return allowed
         problems.append(Problem(path, show(text), _allowed(field)))
     elif not field.get("min", 0) <= len(text) <= field.get("max", len(text)) or (
-        "pattern" in field and not re.search(field["pattern"], text)
+        "pattern" in field and not re.fullmatch(field["pattern"], text)
     ):
         problems.append(Problem(path, show(text), _allowed(field)))
     return text
@@ -168,7 +168,7 @@ def _map(field: Field, value: object, path: Path, problems: list[Problem]) -> An
     item = field.get("items")
     found = {}
     for key, entry in value.items():
-        if "pattern" in field and not re.search(field["pattern"], str(key)):
+        if "pattern" in field and not re.fullmatch(field["pattern"], str(key)):
             problems.append(Problem((*path, str(key)), "a name of the wrong form", f"like {field['pattern']}"))
         found[str(key)] = _value(item, entry, (*path, str(key)), problems) if item else entry
     return found

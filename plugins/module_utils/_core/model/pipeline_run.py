@@ -127,7 +127,7 @@ NOUN: OwnNoun = {
                         "version": VERSION,
                     },
                 },
-                "path": {"type": "string", "pattern": "^[^/]", "max": 4096},
+                "path": {"type": "string", "pattern": "^[^/].*$", "max": 4096},
                 "runName": {"type": "string", "pattern": NAME, "min": 1, "max": 128},
                 "description": DESCRIPTION,
                 "owner": OWNER,

@@ -95,6 +95,8 @@ def test_the_references_spelling_of_resources_is_read_as_kubernetes_own() -> Non
         ({"name": "A"}, "name is 'A', but must be text like ^[a-z]+$."),
         ({"name": 1.5}, "name is 1.5, but must be text like ^[a-z]+$. Put it into quotes."),
         ({"name": []}, "name is [], but must be text like ^[a-z]+$."),
+        ({"name": "abc\n"}, "name is 'abc\\n', but must be text like ^[a-z]+$."),
+        ({"labels": {"a\n": "x"}}, "labels.a\n is a name of the wrong form, but must be like ^[a-z/]+$."),
         ({"title": ""}, "title is '', but must be text from 1 to 5 characters."),
         ({"kind": "Three"}, "kind is 'Three', but must be one of One, Two."),
         ({"size": 10}, "size is 10, but must be a whole number from 1 to 9."),
