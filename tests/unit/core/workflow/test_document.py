@@ -138,6 +138,22 @@ COMPONENTS = [
         "{a: {job: {limitFlavour: {name: f}, limit_flavour: {name: f}}}}",
         "entry_points.a.job.limit_flavour is given twice, but must be given once. Leave limit_flavour out.",
     ),
+    (
+        "{a: {job: {kind: distributed, members: [{role: worker}]}}}",
+        "entry_points.a.job.framework is missing, but must be the framework of a distributed job. [1.11]",
+    ),
+    ("{a: {job: {kind: distributed, framework: paddle}}}", "entry_points.a.job.members is missing, but must be the roles"),
+    (
+        "{a: {job: {kind: distributed, framework: spark, members: [{role: driver}, {role: pserver}]}}}",
+        "entry_points.a.job.members[1].role is 'pserver', but must be one of driver, executor for spark. [1.11]",
+    ),
+    (
+        "{a: {job: {kind: distributed, framework: mpi, members: [{role: master}, {role: worker, min_available: 2}]}}}",
+        "entry_points.a.job.members[1].min_available is 2, but must be at most the member's replicas, 1. [1.11]",
+    ),
+    ("{a: {job: {kind: workflow}}}", "entry_points.a.job.kind is 'workflow', but must be single or distributed. A step"),
+    ("{a: {job: {framework: ray}}}", "entry_points.a.job.framework is 'ray', but must be standalone for kind single"),
+    ("{a: {env: {PF_JOB_TYPE: Distributed}, job: {members: []}}}", "entry_points.a.job.members is missing"),
     ("{a: {job: x}}", "entry_points.a.job is 'x', but must be a mapping"),
     ("{a: {job: {limit_flavour: 1}}}", "entry_points.a.job.limit_flavour is 1, but must be a mapping"),
     ("{a: {job: {members: [{rolle: worker}]}}}", "entry_points.a.job.members[0].rolle is not known here"),
@@ -214,6 +230,9 @@ def test_what_is_wrong_with_the_top_level(top: dict[str, str | None], text: str)
             "{a: {job: {kind: distributed, framework: paddle, schedulingPolicy: {queue: q}, limit_flavour: null, "
             "members: [{role: worker, limit_flavour: {name: f}}]}}}"
         ),
+        "{a: {}, b: {deps: [a, '']}}",
+        "{a: {job: {flavour: {name: f}}}}",
+        "{a: {env: {PF_JOB_TYPE: distributed, PF_JOB_FRAMEWORK: Ray, RAY_JOB_WORKER_REPLICAS: 2}, job: {flavour: {name: f}}}}",
     ],
 )
 def test_what_a_component_may_say(entry_points: str) -> None:
