@@ -48,6 +48,18 @@ options:
       - Text is kept as it is.
       - Its braces are its own, so mark it with !unsafe where Ansible would expand them.
     type: raw
+  file_system:
+    description:
+      - The file system that the document is read from, when it is not given here.
+      - The controller reads it, and checks it then.
+    type: str
+    aliases:
+      - fs_name
+  path:
+    description:
+      - File with the document, relative to the root of the file system.
+      - It is ./run.yaml when it is not given.
+    type: str
   description:
     description:
       - What it is for, in the words of its users.
@@ -115,6 +127,18 @@ options:
           - Text is kept as it is.
           - Its braces are its own, so mark it with !unsafe where Ansible would expand them.
         type: raw
+      file_system:
+        description:
+          - The file system that the document is read from, when it is not given here.
+          - The controller reads it, and checks it then.
+        type: str
+        aliases:
+          - fs_name
+      path:
+        description:
+          - File with the document, relative to the root of the file system.
+          - It is ./run.yaml when it is not given.
+        type: str
       description:
         description:
           - What it is for, in the words of its users.

@@ -12,6 +12,8 @@ version_added: 0.1.0
 description:
   - Brings schedules into the declared state. A schedule runs a pipeline by a rule of time.
   - Every field can be changed in place, and takes effect from the next time on.
+  - V(stopped) ends a schedule for good; its runs that are active go on. A schedule that has ended stays as it is, and only such a one, or one
+    that no controller has taken up, can be V(absent).
 author:
   - The paddleflow.core authors (@paddleflow)
 options:
@@ -34,6 +36,7 @@ options:
     choices:
       - present
       - absent
+      - stopped
   pipeline:
     description:
       - The pipeline that is run.
@@ -189,6 +192,7 @@ options:
         choices:
           - present
           - absent
+          - stopped
       pipeline:
         description:
           - The pipeline that is run.
@@ -369,7 +373,7 @@ objects:
       description: Whether it was, or in check mode would be, changed.
       type: bool
     action:
-      description: One of V(created), V(changed), V(recreated), V(deleted), V(unchanged), V(failed).
+      description: One of V(created), V(changed), V(recreated), V(deleted), V(stopped), V(unchanged), V(failed).
       type: str
     error:
       description: Why it failed, when it did.
