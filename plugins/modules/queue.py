@@ -31,7 +31,7 @@ options:
     description:
       - What it shall be; V(present) when nothing is given.
       - V(closed) lets what runs end and nothing new begin, V(drained) also stops what runs, and V(open) is the opposite of both.
-      - V(absent) refuses while jobs use the queue, unless O(force) is set.
+      - V(absent) refuses while jobs use the queue, unless O(force) is set, and takes its grants away.
     type: str
     choices:
       - present
@@ -144,7 +144,7 @@ options:
         description:
           - What it shall be; V(present) when nothing is given.
           - V(closed) lets what runs end and nothing new begin, V(drained) also stops what runs, and V(open) is the opposite of both.
-          - V(absent) refuses while jobs use the queue, unless O(force) is set.
+          - V(absent) refuses while jobs use the queue, unless O(force) is set, and takes its grants away.
         type: str
         choices:
           - present

@@ -12,6 +12,7 @@ version_added: 0.1.0
 description:
   - Gives a person one name, as owners of file systems and jobs have it, whatever names they log in to the cluster by.
   - Grants name a user by it (O(paddleflow.core.grant#module:people)) and follow when the identities change.
+  - With V(absent) the user is taken out of grants too.
   - There are no passwords and no tokens here. Who somebody is, the cluster's own login decides.
 author:
   - The paddleflow.core authors (@paddleflow)
@@ -131,11 +132,11 @@ objects:
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import user
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import noun
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import grants, noun
 
 
 def main() -> None:
-    noun.run(user)
+    noun.run(user, grants.carry)
 
 
 if __name__ == "__main__":

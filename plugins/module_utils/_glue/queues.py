@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._core.kube.declare import Outcome, Run, declare
 from .._core.model.queue import NOUN
+from . import grants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,9 +44,10 @@ def carry(module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[O
             queues.empty(how, one.wanted.object["metadata"]["name"], groups)
     written = iter(declare(how, [one.wanted for position, one in enumerate(planned) if position not in kept]))
     outcomes = [kept[position] if position in kept else next(written) for position in range(len(planned))]
-    return [
+    steered = [
         queues.steer(how, outcome, one.state, users.get(one.wanted.object["metadata"]["name"], []))
         if one.state in NOUN["states"]
         else outcome
         for one, outcome in zip(planned, outcomes, strict=True)
     ]
+    return steered + grants.ended(module, how, queues=grants.gone(planned, steered, NOUN["kind"]))
