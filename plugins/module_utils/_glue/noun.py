@@ -210,7 +210,7 @@ def _one(
     made = hasattr(noun, "identity")  # a name that may be left out
     _name, problems = check.read({"name": {**noun.NOUN["name"], "required": not made}}, {"name": name or None})
     if state != "present" and hasattr(noun, "state_problems"):
-        problems += wrong or noun.state_problems(state, name, spec)
+        problems += (wrong if given else []) or noun.state_problems(state, name, spec)  # the name alone will do
     elif state in noun.NOUN.get("states", {}) and not given and not any(metadata.values()):
         state = f"only {state}"  # of what is there, whatever else was declared of it
     elif state != "absent":  # for which the name is enough
