@@ -104,9 +104,11 @@ def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[Ansi
 
 
 def refuse(module: AnsibleModule, problems: Sequence[str]) -> None:
-    """Ends the task when there are problems."""
+    """Ends the task when there are problems, with what programs read of the first of them, and of each."""
     if problems:
-        module.fail_json(msg="\n".join(problems), problems=problems)
+        errors = [one.answer for one in problems if isinstance(one, Said)]
+        first = errors[0] if errors else {}
+        module.fail_json(msg="\n".join(problems), problems=[*map(str, problems)], errors=errors, **first)
 
 
 def manner(module: AnsibleModule, client: Client) -> Run:
@@ -224,9 +226,25 @@ def _one(
     return [declared], said(noun, declared, problems)
 
 
+class Said(str):
+    """A problem in words, with what a program reads of it."""
+
+    answer: dict[str, str]
+
+
 def said(noun: Readable, one: Declared, problems: Iterable[Problem]) -> list[str]:
     """Problems in the words of the options, with the declaration that they are of."""
-    return [": ".join(part for part in (named(noun, one), problem.text(option)) if part) for problem in problems]
+    return [_said(noun, one, problem) for problem in problems]
+
+
+def _said(noun: Readable, one: Declared, problem: Problem) -> Said:
+    found = Said(": ".join(part for part in (named(noun, one), problem.text(option)) if part))
+    found.answer = {
+        "code": check.code(noun.NOUN.get("codes", {}), problem),
+        "field": ".".join(part for part in (one.where, problem.place(option)) if part),
+        "hint": problem.remedy or f"It must be {problem.allowed}.",
+    }
+    return found
 
 
 def named(noun: Readable, one: Declared) -> str:

@@ -39,6 +39,7 @@ NOUN: Noun = {
     # The names of roles are shared with everybody else's.
     "prefix": "paddleflow-grant-",
     "name": {"type": "string", "min": 1, "max": 253},
+    "codes": dict.fromkeys(("queue", "fileSystem"), "GrantResourceTypeNotFound"),
     "spec": {
         "queue": {"type": "string", "pattern": f"^{LABEL}$", "max": 63},
         "fileSystem": {"type": "string", "pattern": f"^{LABEL}/[a-zA-Z0-9_-]{{1,63}}$", "max": 127},

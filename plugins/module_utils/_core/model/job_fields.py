@@ -149,5 +149,5 @@ NOUN: Noun = {
             },
         },
     },
-    "codes": {"schedulingPolicy": "QueueNameNotFound", "flavour": "FlavourNotFound"},
+    "codes": {"schedulingPolicy": "QueueNameNotFound", "flavour": "FlavourNotFound", "": "JobInvalidField"},
 }

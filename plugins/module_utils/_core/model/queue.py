@@ -31,6 +31,11 @@ NOUN: Noun = {
     "states": {"open": "opened", "closed": "closed", "drained": "drained"},
     "ready": {"present": _STATES, "open": _OPEN, "closed": _CLOSED, "drained": _CLOSED},
     "name": {"type": "string", "pattern": _NAME, "min": 1, "max": 63},
+    "codes": {
+        "quotaType": "QueueQuotaTypeIsNotSupported",
+        "min": "QueueResourceNotMatch",
+        "": "QueueInvalidField",
+    },
     "spec": {
         "namespace": {"type": "string", "pattern": _NAME, "max": 63, "immutable": True},
         "quotaType": {
@@ -76,7 +81,9 @@ _RESERVED = ("default", "root")
 def problems(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     """What no single field can tell."""
     if name.lower() in _RESERVED:
-        yield Problem(("name",), f"'{name}'", "another name", "Volcano's own queues have these names.")
+        yield Problem(
+            ("name",), f"'{name}'", "another name", "Volcano's own queues have these names.", "QueueNameDuplicated"
+        )
     if spec.get("parent") == name:
         yield Problem(("parent",), f"'{name}', the queue itself", "another queue")
     entitled = _entitled(spec)

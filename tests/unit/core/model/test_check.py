@@ -155,6 +155,21 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.parametrize(
+    ("path", "own", "code"),
+    [
+        (("name",), "", "NameEmpty"),
+        (("name", 1), "NameTaken", "NameTaken"),
+        (("size",), "", "InvalidField"),
+        ((), "", "InvalidField"),
+    ],
+)
+def test_a_problem_has_the_references_code(path: check.Path, own: str, code: str) -> None:
+    problem = check.Problem(path, "x", "y", code=own)
+    assert check.code({"name": "NameEmpty", "": "InvalidField"}, problem) == code
+    assert check.code({}, check.Problem(("name",), "x", "y")) == "InvalidArguments"
+
+
 def test_an_empty_mapping_is_none_unless_there_has_to_be_one() -> None:
     """The API server refuses an apply that leaves one empty: it takes it for null."""
     fields: dict[str, Field] = {
