@@ -180,6 +180,7 @@ def test_a_wrong_flavour_is_refused(cluster: ControlPlane, path: str, value: Any
         ("bos", "spec/properties/duration", 59, "greater than or equal to 60"),
         ("bos", "spec/properties/duration", 129601, "less than or equal to 129600"),
         ("hdfs", "spec/url", "hdfs://host:8020", "must be like hdfs://<host:port>[,<host:port>...]/<path>"),
+        ("hdfs", "spec/properties/blockSize", 0, "must be above 0"),
         ("hdfs", "spec/properties/group", None, "needs properties.user and group, or Kerberos"),
         ("kerberos", "spec/properties/realm", None, "Kerberos needs realm, kdc and nameNodePrincipal beside principal"),
         ("sftp", "spec/properties/hostKey", None, "type sftp needs properties.hostKey"),
@@ -229,6 +230,7 @@ def test_a_wrong_link_is_refused(cluster: ControlPlane, path: str, value: Any, s
 @pytest.mark.parametrize(
     ("built", "path", "value", "said"),
     [
+        (SET, "metadata/name", "a" * 56, "metadata.name must have at most 55 characters"),
         (SET, "spec/partitions", 0, "greater than or equal to 1"),
         (SET, "spec/source/uri", "s3://a", "at least 10"),
         (SET, "spec/cache/levels", [], "at least 1 items"),

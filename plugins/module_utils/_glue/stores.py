@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .._core import vault
 from .._core.kube.declare import declare
 from .._core.kube.errors import ForbiddenError
-from .._core.model import storage, storage_objects
+from .._core.model import filesystem, own, storage, storage_objects
 from .._core.model.stores import ENGINE
 from . import noun as glue
 
@@ -75,8 +75,9 @@ def filled(module: AnsibleModule, noun: NounFile, declarations: Sequence[Declare
     return [one._replace(spec=specs.get(id(one), one.spec)) for one in declarations], problems
 
 
-def carry(_module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
+def carry(module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
     """Takes away, too, Secrets that earlier declarations made and these make no use of; none is told of where there is none."""
+    glue.refuse(module, [text for one in planned if one.state == "present" for text in _misplaced(one)])
     left = {}
     for position, one in enumerate(planned):
         secret = storage_objects.unneeded(one.wanted.object) if one.state == "present" else None
@@ -85,6 +86,11 @@ def carry(_module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[
     outcomes = declare(how, [*(one.wanted for one in planned), *left.values()])
     made, rest = outcomes[: len(planned)], outcomes[len(planned) :]
     return made + [one for position, one in zip(left, rest, strict=True) if _matters(one, made[position].before or {})]
+
+
+def _misplaced(one: Planned) -> list[str]:
+    declared = glue.Declared(own.name_of(one.wanted.object), "", one.state, {}, {}, one.wanted.where)
+    return glue.said(filesystem, declared, filesystem.placed(one.wanted.object))
 
 
 def _matters(outcome: Outcome, live: Mapping[str, Any]) -> bool:

@@ -260,3 +260,17 @@ def test_codes_are_the_references() -> None:
     assert codes({**SINGLE, "flavour": {"name": "huge"}}, {"flavours": {}}) == {"FlavourNotFound"}
     assert codes({**SINGLE, "flavour": {"cpu": 0}}) == {"FlavourInvalidField"}
     assert codes({"kind": "workflow", **SINGLE}) == {"RequiredFieldEmpty"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "good"),
+    [
+        ("port", 65534, True),
+        ("port", 65535, False),
+        ("displayName", "x" * 512, True),
+        ("displayName", "x" * 513, False),
+    ],
+)
+def test_bounds_of_a_job(field: str, value: object, good: bool) -> None:
+    problems = check.read(job.NOUN["spec"], {field: value})[1]
+    assert [problem.path for problem in problems] == ([] if good else [(field,)])

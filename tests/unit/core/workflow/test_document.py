@@ -255,6 +255,37 @@ def test_several_steps_and_dags_may_clean_up() -> None:
     assert said(around("{make: {}}", post_process=after)) == []
 
 
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        ("{}", "entry_points.d.entry_points.s.docker_env is missing, but must be an image. Give docker_env here"),
+        (
+            "{docker_env: i, extra_fs: [{name: a, mount_path: /x}, {name: b, mount_path: /x/}]}",
+            "entry_points.d.entry_points.s.extra_fs[1].mount_path is /x, as of entry_points.d.entry_points.s.extra_fs[0]",
+        ),
+        (
+            "{docker_env: i, cache: {fs_scope: [{name: other}]}}",
+            "entry_points.d.entry_points.s.cache.fs_scope[0].name is 'other', but must be one that step s mounts, lab. [1.8]",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_step_within_a_dag(step: str, text: str) -> None:
+    found = said(around(f"{{d: {{entry_points: {{s: {step}}}}}}}", docker_env=None))
+    assert any(line.startswith(text) for line in found), found
+
+
+def test_no_step_after_the_run_has_a_cache_at_whatever_depth() -> None:
+    found = said(around(STEP, post_process="{d: {entry_points: {s: {cache: {enable: true}}}}}"))
+    (line,) = found
+    assert line.startswith("post_process.d.entry_points.s.cache.enable is true, but must be left out of post_process.")
+
+
+@pytest.mark.parametrize("entry_points", [None, "{}", "null"])
+def test_a_document_has_components(entry_points: str | None) -> None:
+    text = "name: demo\n" + ("" if entry_points is None else f"entry_points: {entry_points}\n")
+    assert said(text) == ["entry_points is missing or empty, but must be a mapping of at least one component. [1.2]"]
+
+
 def test_dags_have_a_bottom() -> None:
     entry_points = "{a: {entry_points: " * 45 + "{b: {}}" + "}}" * 45
     (line,) = said(around(entry_points))
