@@ -129,7 +129,7 @@ class TestPipeline:
         assert module(cluster, "pipeline", name="used", state="absent")["changed"]
 
     def test_a_version_that_a_schedule_names_is_not_removed(self, cluster: ControlPlane) -> None:
-        options = {"name": "named", "document": around("{a: {}}", name="named")}
+        options: dict[str, Any] = {"name": "named", "document": around("{a: {}}", name="named")}
         module(cluster, "pipeline", **options)
         status(cluster, "pipeline", "named", version=3, usedVersions=[2])
         assert (

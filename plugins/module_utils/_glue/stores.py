@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .._core import vault
 from .._core.kube.declare import declare
 from .._core.kube.errors import ForbiddenError
-from .._core.model import filesystem, own, storage, storage_objects
+from .._core.model import own, storage, storage_objects
 from .._core.model.stores import ENGINE
 from . import noun as glue
 
@@ -46,7 +46,7 @@ CONNECTION: dict[str, Any] = {
 
 
 def run(noun: NounFile) -> NoReturn:
-    glue.run(noun, carry, beside=CONNECTION, complete=filled)
+    glue.run(noun, functools.partial(carry, noun), beside=CONNECTION, complete=filled)
 
 
 def filled(module: AnsibleModule, noun: NounFile, declarations: Sequence[Declared]) -> tuple[list[Declared], list[str]]:
@@ -75,9 +75,9 @@ def filled(module: AnsibleModule, noun: NounFile, declarations: Sequence[Declare
     return [one._replace(spec=specs.get(id(one), one.spec)) for one in declarations], problems
 
 
-def carry(module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
+def carry(noun: NounFile, module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
     """Takes away, too, Secrets that earlier declarations made and these make no use of; none is told of where there is none."""
-    glue.refuse(module, [text for one in planned if one.state == "present" for text in _misplaced(one)])
+    glue.refuse(module, [text for one in planned if one.state == "present" for text in _misplaced(noun, one)])
     left = {}
     for position, one in enumerate(planned):
         secret = storage_objects.unneeded(one.wanted.object) if one.state == "present" else None
@@ -88,9 +88,11 @@ def carry(module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[O
     return made + [one for position, one in zip(left, rest, strict=True) if _matters(one, made[position].before or {})]
 
 
-def _misplaced(one: Planned) -> list[str]:
+def _misplaced(noun: NounFile, one: Planned) -> list[str]:
+    if not hasattr(noun, "placed"):
+        return []
     declared = glue.Declared(own.name_of(one.wanted.object), "", one.state, {}, {}, one.wanted.where)
-    return glue.said(filesystem, declared, filesystem.placed(one.wanted.object))
+    return glue.said(noun, declared, noun.placed(one.wanted.object))
 
 
 def _matters(outcome: Outcome, live: Mapping[str, Any]) -> bool:
