@@ -12,8 +12,8 @@ version_added: 0.1.0
 description:
   - Brings schedules into the declared state. A schedule runs a pipeline by a rule of time.
   - Every field can be changed in place, and takes effect from the next time on.
-  - V(stopped) ends a schedule for good; its runs that are active go on. A schedule that has ended stays as it is, and only such a one, or one
-    that no controller has taken up, can be V(absent).
+  - V(stopped) ends a schedule for good; its runs that are active go on, and a schedule that has ended stays as it is.
+  - A running schedule cannot become V(absent), it is ended first.
 author:
   - The paddleflow.core authors (@paddleflow)
 options:
