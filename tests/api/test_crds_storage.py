@@ -154,7 +154,7 @@ def test_what_the_model_builds_is_taken(cluster: ControlPlane) -> None:
             'spec.scalarResources[nvidia.com/gpu]: Invalid value: "": must be at least 0',
         ),
         ("spec/scalarResources", {"cpu": 1}, "must not name cpu or memory"),
-        ("spec/scalarResources", {"a b": 1}, "names must be like ^("),
+        ("spec/scalarResources", {"a b": 1}, "names are like ^("),
     ],
 )
 def test_a_wrong_flavour_is_refused(cluster: ControlPlane, path: str, value: Any, said: str) -> None:
@@ -201,8 +201,8 @@ def test_a_wrong_flavour_is_refused(cluster: ControlPlane, path: str, value: Any
         ("cached", "spec/cache/metaDriver", "badgerdb", "Unsupported value"),
         ("cached", "spec/cache/blockSize", -1, 'spec.cache.blockSize: Invalid value: "": must be at least 0'),
         ("cached", "spec/cache/quota", "-1Gi", "must be at least 0"),
-        ("cached", "spec/cache/extraConfig", {"Attr": "5"}, "names must be like ^[a-z][a-z0-9-]*$"),
-        ("cached", "spec/cache/extraConfig", {"attr\n": "5"}, "names must be like ^[a-z][a-z0-9-]*$"),
+        ("cached", "spec/cache/extraConfig", {"Attr": "5"}, "names are like ^[a-z][a-z0-9-]*$"),
+        ("cached", "spec/cache/extraConfig", {"attr\n": "5"}, "names are like ^[a-z][a-z0-9-]*$"),
         ("cached", "spec/cache/extraConfig", {"fs-id": "other"}, "must not say what an agent mounts and as whom"),
         ("cached", "spec/cache/resource/cpuLimit", 3, "must be above 0 and at most 2"),
         ("cached", "spec/cache/resource/memoryLimit", "9Gi", "must be above 0 and at most 8Gi"),

@@ -240,8 +240,8 @@ class TestRun:
             ({"pipeline": {"name": "a"}, "stop": "now"}, "Unsupported value"),
             ({"document": "x" * 65537}, "Too long"),
             ({"pipeline": {"name": "a"}, "parameters": {"a": 1}}, "must be of type string"),
-            ({"pipeline": {"name": "a"}, "parameters": {"a b": "1"}}, "names must be like ^"),
-            ({"pipeline": {"name": "a"}, "retry": {"parameters": {"a.": "1"}}}, "names must be like ^"),
+            ({"pipeline": {"name": "a"}, "parameters": {"a b": "1"}}, "names are like ^"),
+            ({"pipeline": {"name": "a"}, "retry": {"parameters": {"a.": "1"}}}, "names are like ^"),
         ],
     )
     def test_the_server_refuses_what_is_no_run(self, cluster: ControlPlane, spec: dict[str, Any], said: str) -> None:

@@ -129,7 +129,7 @@ def _schema(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
             schema[bound] = values[key]
     rules = [*schema.get("x-kubernetes-validations", []), *field.get("rules", [])]
     if names:
-        rules.append({"rule": f"self.all(name, name.matches(r'{names}'))", "message": f"names must be like {names}"})
+        rules.append({"rule": f"self.all(name,\nname.matches(r'{names}'))", "message": f"names are like {names}"})
     if field.get("immutable") and field.get("required"):
         rules.append({"rule": "self == oldSelf", "message": "cannot be changed"})
     if rules:
