@@ -138,8 +138,33 @@ def returned(noun: Noun) -> dict[str, Any]:
                 "error": {"description": "Why it failed, when it did.", "type": "str"},
                 "object": {"description": "The object itself, when O(return_content) asks for it.", "type": "dict"},
             },
-        }
+        },
+        "problems": {
+            "description": "Everything that is wrong with the declaration, of which nothing was written.",
+            "returned": _WRONG,
+            "type": "list",
+            "elements": "str",
+        },
+        "errors": {
+            "description": "What a program reads of each problem with a field.",
+            "returned": _WRONG,
+            "type": "list",
+            "elements": "dict",
+            "contains": {key: {"description": text, "type": "str"} for key, text in _ERROR.items()},
+        },
+        **{
+            key: {"description": f"RV(errors[].{key}) of the first problem.", "returned": _WRONG, "type": "str"}
+            for key in _ERROR
+        },
     }
+
+
+_WRONG = "when the declaration is wrong"
+_ERROR = {
+    "code": "The error code, as the reference platform names it.",
+    "field": "The option that is wrong, with those that it is in.",
+    "hint": "What to do about it.",
+}
 
 
 def info_documentation(module: str, noun: Noun, head: Mapping[str, Any]) -> dict[str, Any]:

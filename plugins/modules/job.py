@@ -1049,6 +1049,38 @@ objects:
     object:
       description: The object itself, when O(return_content) asks for it.
       type: dict
+problems:
+  description: Everything that is wrong with the declaration, of which nothing was written.
+  returned: when the declaration is wrong
+  type: list
+  elements: str
+errors:
+  description: What a program reads of each problem with a field.
+  returned: when the declaration is wrong
+  type: list
+  elements: dict
+  contains:
+    code:
+      description: The error code, as the reference platform names it.
+      type: str
+    field:
+      description: The option that is wrong, with those that it is in.
+      type: str
+    hint:
+      description: What to do about it.
+      type: str
+code:
+  description: RV(errors[].code) of the first problem.
+  returned: when the declaration is wrong
+  type: str
+field:
+  description: RV(errors[].field) of the first problem.
+  returned: when the declaration is wrong
+  type: str
+hint:
+  description: RV(errors[].hint) of the first problem.
+  returned: when the declaration is wrong
+  type: str
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import jobs

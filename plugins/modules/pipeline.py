@@ -48,6 +48,18 @@ options:
       - Text is kept as it is.
       - Its braces are its own, so mark it with !unsafe where Ansible would expand them.
     type: raw
+  file_system:
+    description:
+      - The file system that the document is read from, when it is not given here.
+      - The controller reads it, and checks it then.
+    type: str
+    aliases:
+      - fs_name
+  path:
+    description:
+      - File with the document, relative to the root of the file system.
+      - It is ./run.yaml when it is not given.
+    type: str
   description:
     description:
       - What it is for, in the words of its users.
@@ -115,6 +127,18 @@ options:
           - Text is kept as it is.
           - Its braces are its own, so mark it with !unsafe where Ansible would expand them.
         type: raw
+      file_system:
+        description:
+          - The file system that the document is read from, when it is not given here.
+          - The controller reads it, and checks it then.
+        type: str
+        aliases:
+          - fs_name
+      path:
+        description:
+          - File with the document, relative to the root of the file system.
+          - It is ./run.yaml when it is not given.
+        type: str
       description:
         description:
           - What it is for, in the words of its users.
@@ -209,6 +233,38 @@ objects:
     object:
       description: The object itself, when O(return_content) asks for it.
       type: dict
+problems:
+  description: Everything that is wrong with the declaration, of which nothing was written.
+  returned: when the declaration is wrong
+  type: list
+  elements: str
+errors:
+  description: What a program reads of each problem with a field.
+  returned: when the declaration is wrong
+  type: list
+  elements: dict
+  contains:
+    code:
+      description: The error code, as the reference platform names it.
+      type: str
+    field:
+      description: The option that is wrong, with those that it is in.
+      type: str
+    hint:
+      description: What to do about it.
+      type: str
+code:
+  description: RV(errors[].code) of the first problem.
+  returned: when the declaration is wrong
+  type: str
+field:
+  description: RV(errors[].field) of the first problem.
+  returned: when the declaration is wrong
+  type: str
+hint:
+  description: RV(errors[].hint) of the first problem.
+  returned: when the declaration is wrong
+  type: str
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube import document

@@ -12,6 +12,8 @@ version_added: 0.1.0
 description:
   - Brings schedules into the declared state. A schedule runs a pipeline by a rule of time.
   - Every field can be changed in place, and takes effect from the next time on.
+  - V(stopped) ends a schedule for good; its runs that are active go on, and a schedule that has ended stays as it is.
+  - A running schedule cannot become V(absent), it is ended first.
 author:
   - The paddleflow.core authors (@paddleflow)
 options:
@@ -34,6 +36,7 @@ options:
     choices:
       - present
       - absent
+      - stopped
   pipeline:
     description:
       - The pipeline that is run.
@@ -189,6 +192,7 @@ options:
         choices:
           - present
           - absent
+          - stopped
       pipeline:
         description:
           - The pipeline that is run.
@@ -369,7 +373,7 @@ objects:
       description: Whether it was, or in check mode would be, changed.
       type: bool
     action:
-      description: One of V(created), V(changed), V(recreated), V(deleted), V(unchanged), V(failed).
+      description: One of V(created), V(changed), V(recreated), V(deleted), V(stopped), V(unchanged), V(failed).
       type: str
     error:
       description: Why it failed, when it did.
@@ -377,6 +381,38 @@ objects:
     object:
       description: The object itself, when O(return_content) asks for it.
       type: dict
+problems:
+  description: Everything that is wrong with the declaration, of which nothing was written.
+  returned: when the declaration is wrong
+  type: list
+  elements: str
+errors:
+  description: What a program reads of each problem with a field.
+  returned: when the declaration is wrong
+  type: list
+  elements: dict
+  contains:
+    code:
+      description: The error code, as the reference platform names it.
+      type: str
+    field:
+      description: The option that is wrong, with those that it is in.
+      type: str
+    hint:
+      description: What to do about it.
+      type: str
+code:
+  description: RV(errors[].code) of the first problem.
+  returned: when the declaration is wrong
+  type: str
+field:
+  description: RV(errors[].field) of the first problem.
+  returned: when the declaration is wrong
+  type: str
+hint:
+  description: RV(errors[].hint) of the first problem.
+  returned: when the declaration is wrong
+  type: str
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import pipeline_schedule

@@ -31,7 +31,7 @@ options:
     description:
       - What it shall be; V(present) when nothing is given.
       - V(closed) lets what runs end and nothing new begin, V(drained) also stops what runs, and V(open) is the opposite of both.
-      - V(absent) refuses while jobs use the queue, unless O(force) is set.
+      - V(absent) refuses while jobs use the queue, unless O(force) is set, and takes its grants away.
     type: str
     choices:
       - present
@@ -147,7 +147,7 @@ options:
         description:
           - What it shall be; V(present) when nothing is given.
           - V(closed) lets what runs end and nothing new begin, V(drained) also stops what runs, and V(open) is the opposite of both.
-          - V(absent) refuses while jobs use the queue, unless O(force) is set.
+          - V(absent) refuses while jobs use the queue, unless O(force) is set, and takes its grants away.
         type: str
         choices:
           - present
@@ -322,6 +322,38 @@ objects:
     object:
       description: The object itself, when O(return_content) asks for it.
       type: dict
+problems:
+  description: Everything that is wrong with the declaration, of which nothing was written.
+  returned: when the declaration is wrong
+  type: list
+  elements: str
+errors:
+  description: What a program reads of each problem with a field.
+  returned: when the declaration is wrong
+  type: list
+  elements: dict
+  contains:
+    code:
+      description: The error code, as the reference platform names it.
+      type: str
+    field:
+      description: The option that is wrong, with those that it is in.
+      type: str
+    hint:
+      description: What to do about it.
+      type: str
+code:
+  description: RV(errors[].code) of the first problem.
+  returned: when the declaration is wrong
+  type: str
+field:
+  description: RV(errors[].field) of the first problem.
+  returned: when the declaration is wrong
+  type: str
+hint:
+  description: RV(errors[].hint) of the first problem.
+  returned: when the declaration is wrong
+  type: str
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import queue

@@ -12,6 +12,7 @@ version_added: 0.1.0
 description:
   - Gives a person one name, as owners of file systems and jobs have it, whatever names they log in to the cluster by.
   - Grants name a user by it (O(paddleflow.core.grant#module:people)) and follow when the identities change.
+  - With V(absent) the user is taken out of grants too.
   - There are no passwords and no tokens here. Who somebody is, the cluster's own login decides.
 author:
   - The paddleflow.core authors (@paddleflow)
@@ -128,14 +129,46 @@ objects:
     object:
       description: The object itself, when O(return_content) asks for it.
       type: dict
+problems:
+  description: Everything that is wrong with the declaration, of which nothing was written.
+  returned: when the declaration is wrong
+  type: list
+  elements: str
+errors:
+  description: What a program reads of each problem with a field.
+  returned: when the declaration is wrong
+  type: list
+  elements: dict
+  contains:
+    code:
+      description: The error code, as the reference platform names it.
+      type: str
+    field:
+      description: The option that is wrong, with those that it is in.
+      type: str
+    hint:
+      description: What to do about it.
+      type: str
+code:
+  description: RV(errors[].code) of the first problem.
+  returned: when the declaration is wrong
+  type: str
+field:
+  description: RV(errors[].field) of the first problem.
+  returned: when the declaration is wrong
+  type: str
+hint:
+  description: RV(errors[].hint) of the first problem.
+  returned: when the declaration is wrong
+  type: str
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import user
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import noun
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import grants, noun
 
 
 def main() -> None:
-    noun.run(user)
+    noun.run(user, grants.carry)
 
 
 if __name__ == "__main__":

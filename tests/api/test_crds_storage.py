@@ -154,6 +154,7 @@ def test_what_the_model_builds_is_taken(cluster: ControlPlane) -> None:
             'spec.scalarResources[nvidia.com/gpu]: Invalid value: "": must be at least 0',
         ),
         ("spec/scalarResources", {"cpu": 1}, "must not name cpu or memory"),
+        ("spec/scalarResources", {"a b": 1}, "names are like ^("),
     ],
 )
 def test_a_wrong_flavour_is_refused(cluster: ControlPlane, path: str, value: Any, said: str) -> None:
@@ -179,6 +180,7 @@ def test_a_wrong_flavour_is_refused(cluster: ControlPlane, path: str, value: Any
         ("bos", "spec/properties/duration", 59, "greater than or equal to 60"),
         ("bos", "spec/properties/duration", 129601, "less than or equal to 129600"),
         ("hdfs", "spec/url", "hdfs://host:8020", "must be like hdfs://<host:port>[,<host:port>...]/<path>"),
+        ("hdfs", "spec/properties/blockSize", 0, "must be above 0"),
         ("hdfs", "spec/properties/group", None, "needs properties.user and group, or Kerberos"),
         ("kerberos", "spec/properties/realm", None, "Kerberos needs realm, kdc and nameNodePrincipal beside principal"),
         ("sftp", "spec/properties/hostKey", None, "type sftp needs properties.hostKey"),
@@ -199,6 +201,9 @@ def test_a_wrong_flavour_is_refused(cluster: ControlPlane, path: str, value: Any
         ("cached", "spec/cache/metaDriver", "badgerdb", "Unsupported value"),
         ("cached", "spec/cache/blockSize", -1, 'spec.cache.blockSize: Invalid value: "": must be at least 0'),
         ("cached", "spec/cache/quota", "-1Gi", "must be at least 0"),
+        ("cached", "spec/cache/extraConfig", {"Attr": "5"}, "names are like ^[a-z][a-z0-9-]*$"),
+        ("cached", "spec/cache/extraConfig", {"attr\n": "5"}, "names are like ^[a-z][a-z0-9-]*$"),
+        ("cached", "spec/cache/extraConfig", {"fs-id": "other"}, "must not say what an agent mounts and as whom"),
         ("cached", "spec/cache/resource/cpuLimit", 3, "must be above 0 and at most 2"),
         ("cached", "spec/cache/resource/memoryLimit", "9Gi", "must be above 0 and at most 8Gi"),
         ("cached", "spec/cache/resource/memoryLimit", 0, "must be above 0 and at most 8Gi"),
@@ -225,6 +230,7 @@ def test_a_wrong_link_is_refused(cluster: ControlPlane, path: str, value: Any, s
 @pytest.mark.parametrize(
     ("built", "path", "value", "said"),
     [
+        (SET, "metadata/name", "a" * 56, "metadata.name must have at most 55 characters"),
         (SET, "spec/partitions", 0, "greater than or equal to 1"),
         (SET, "spec/source/uri", "s3://a", "at least 10"),
         (SET, "spec/cache/levels", [], "at least 1 items"),

@@ -177,6 +177,15 @@ def test_a_mode_has_to_be_written_as_text(served: ControlPlane) -> None:
     assert live(served, "filesystem", "modes")["spec"]["properties"]["fileMode"] == "0755"
 
 
+def test_the_namespace_counts_as_the_owner(served: ControlPlane) -> None:
+    options: dict[str, Any] = {"name": "a" * (60 - len(NAMESPACE)), "url": "local://mnt/data"}
+    refused = run(served, "filesystem", **options)
+    assert (refused["code"], refused["field"]) == ("FileSystemNameFormatError", "name")
+    assert f"name is 60 characters long together with the owner, {NAMESPACE}, but must be at most 59" in refused["msg"]
+    assert not there(served, "filesystem", options["name"])
+    assert done(served, "filesystem", **options, owner="me") == ["FileSystem created"]
+
+
 def test_waiting_for_a_file_system_says_what_keeps_it(served: ControlPlane) -> None:
     options: dict[str, Any] = {
         "name": "slow",

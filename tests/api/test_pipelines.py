@@ -128,6 +128,21 @@ class TestPipeline:
         status(cluster, "pipeline", "used", schedules=None)
         assert module(cluster, "pipeline", name="used", state="absent")["changed"]
 
+    def test_a_version_that_a_schedule_names_is_not_removed(self, cluster: ControlPlane) -> None:
+        options: dict[str, Any] = {"name": "named", "document": around("{a: {}}", name="named")}
+        module(cluster, "pipeline", **options)
+        status(cluster, "pipeline", "named", version=3, usedVersions=[2])
+        assert (
+            "its version 2 is used by a schedule" in module(cluster, "pipeline", **options, removed_versions=[2])["msg"]
+        )
+        assert module(cluster, "pipeline", **options, removed_versions=[1])["changed"]
+
+    def test_a_file_of_a_file_system_stands_in_its_place(self, cluster: ControlPlane) -> None:
+        assert module(cluster, "pipeline", name="filed", file_system="lab")["changed"]
+        assert not module(cluster, "pipeline", name="filed", file_system="lab", path="./run.yaml")["changed"]
+        said = patch(cluster, "pipeline", "filed", {"document": "x"})
+        assert "either document, or fileSystem with the path of a file on it must be given" in said
+
     def test_waiting_ends_with_the_version_or_the_refusal(self, cluster: ControlPlane) -> None:
         document = around("{a: {}}", name="waits")
         module(cluster, "pipeline", name="waits", document=document)
@@ -225,6 +240,8 @@ class TestRun:
             ({"pipeline": {"name": "a"}, "stop": "now"}, "Unsupported value"),
             ({"document": "x" * 65537}, "Too long"),
             ({"pipeline": {"name": "a"}, "parameters": {"a": 1}}, "must be of type string"),
+            ({"pipeline": {"name": "a"}, "parameters": {"a b": "1"}}, "names are like ^"),
+            ({"pipeline": {"name": "a"}, "retry": {"parameters": {"a.": "1"}}}, "names are like ^"),
         ],
     )
     def test_the_server_refuses_what_is_no_run(self, cluster: ControlPlane, spec: dict[str, Any], said: str) -> None:
@@ -414,6 +431,20 @@ class TestSchedule:
         assert "PipelineSchedule default/ends failed: it is success: its end has passed" in answer["msg"]
         status(cluster, "pipelineschedule", "ends", phase="running", message=None)
         assert "failed" not in module(cluster, "pipeline_schedule", **options)
+
+    def test_it_is_ended_before_it_is_removed(self, cluster: ControlPlane) -> None:
+        module(cluster, "pipeline_schedule", **{**self.OPTIONS, "name": "over"})
+        status(cluster, "pipelineschedule", "over", phase="running")
+        kept = module(cluster, "pipeline_schedule", name="over", state="absent")
+        assert "it is running: stop it first" in kept["msg"]
+        assert module(cluster, "pipeline_schedule", name="over", state="stopped")["objects"][0]["action"] == "stopped"
+        assert not module(cluster, "pipeline_schedule", name="over", state="stopped")["changed"]
+        # Declaring it again takes nothing back, and neither does anybody.
+        assert not module(cluster, "pipeline_schedule", **{**self.OPTIONS, "name": "over"})["changed"]
+        assert "stop cannot be taken back" in patch(cluster, "pipelineschedule", "over", {"stop": None})
+        assert "can only be true" in patch(cluster, "pipelineschedule", "over", {"stop": False})
+        status(cluster, "pipelineschedule", "over", phase="terminated")
+        assert module(cluster, "pipeline_schedule", name="over", state="absent")["changed"]
 
     def test_a_rule_that_never_comes_true_is_refused(self) -> None:
         answer = modules.run("pipeline_schedule", {**self.OPTIONS, "crontab": "0 0 31 2 *"})

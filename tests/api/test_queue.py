@@ -112,7 +112,31 @@ def test_bad_input_is_refused_before_the_server_is_asked(options: dict[str, Any]
 
 def test_everything_wrong_is_said_at_once() -> None:
     objects = [{"name": "A"}, {"name": "b", "min": {"cpu": -1}}, {"name": "c", "parent": "c"}]
-    assert len(modules.run("queue", {"objects": objects})["problems"]) == 3
+    answer = modules.run("queue", {"objects": objects})
+    assert len(answer["problems"]) == 3
+    assert [(one["code"], one["field"]) for one in answer["errors"]] == [
+        ("QueueInvalidField", "objects[0].name"),
+        ("QueueResourceNotMatch", "objects[1].min.cpu"),
+        ("QueueInvalidField", "objects[2].parent"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "field", "hint"),
+    [
+        ({"name": "default"}, "QueueNameDuplicated", "name", "Volcano's own queues have these names."),
+        (
+            {"name": "a", "quota_type": "x"},
+            "QueueQuotaTypeIsNotSupported",
+            "quota_type",
+            "It must be one of elasticQuota,",
+        ),
+    ],
+)
+def test_programs_are_told_code_field_and_hint(options: dict[str, Any], code: str, field: str, hint: str) -> None:
+    answer = modules.run("queue", options)
+    assert (answer["code"], answer["field"]) == (code, field)
+    assert answer["hint"].startswith(hint)
 
 
 def test_a_server_that_is_not_there_and_one_that_nobody_named_are_told_apart() -> None:

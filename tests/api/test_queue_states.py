@@ -176,3 +176,17 @@ def test_a_queue_that_is_used_is_only_taken_away_by_force(engine: Engine) -> Non
     assert actions(queue(engine, "s-used", state="absent", force=True)) == ["deleted"]
     engine.becomes("using", "terminated")
     assert not queue(engine, "s-used", state="absent", force=True)["changed"]
+
+
+def test_grants_go_with_their_queue(engine: Engine) -> None:
+    """Whoever makes another queue of that name grants it anew."""
+    queue(engine, "s-granted")
+    grant = {"kubeconfig": str(engine.api.kubeconfig), "name": "s-grant", "queue": "s-granted", "users": ["ada"]}
+    other = {**grant, "name": "s-other", "queue": "s-other"}
+    assert [modules.run("grant", one)["changed"] for one in (grant, other)] == [True, True]
+    assert [one["action"] for one in queue(engine, "s-granted", check=True, state="absent")["objects"]] == [
+        "deleted"
+    ] * 3
+    assert [one["action"] for one in queue(engine, "s-granted", state="absent")["objects"]] == ["deleted"] * 3
+    left = engine.api.kubectl("get", "clusterroles,clusterrolebindings", "--output=name")
+    assert ("paddleflow-grant-s-grant" in left, left.count("paddleflow-grant-s-other")) == (False, 2)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,5 +54,30 @@ def test_a_user_who_left_may_do_nothing(collecting: ControlPlane) -> None:
     declare(collecting, "grant", name="bob", queue="research", people=["bob"])
     until("the grant of bob", lambda: may_use(collecting, "oidc:bob", "research"))
     gone = declare(collecting, "user", name="bob", state="absent")
-    assert [one["action"] for one in gone["objects"]] == ["deleted", "deleted"]
+    assert [one["action"] for one in gone["objects"]] == ["deleted"] * 4
     until("the end of bob", lambda: not may_use(collecting, "oidc:bob", "research"))
+    assert not declare(collecting, "user", name="bob", state="absent")["changed"]
+
+
+def test_who_gets_the_name_of_one_who_left_gets_no_grants(collecting: ControlPlane) -> None:
+    declare(collecting, "user", name="carol", identities=["oidc:carol"])
+    declare(collecting, "grant", name="both", queue="research", people=["carol", "dora"], labels={"cost": "1"})
+    declare(collecting, "grant", name="hers", queue="research", people=["carol"])
+    would = declare(collecting, "user", check=True, name="carol", state="absent")
+    gone = declare(collecting, "user", name="carol", state="absent")
+    said = [(one["kind"], one["name"].rpartition("-")[2], one["action"]) for one in gone["objects"][2:]]
+    assert said == [
+        ("ClusterRole", "both", "changed"),
+        ("ClusterRoleBinding", "both", "changed"),
+        ("ClusterRoleBinding", "hers", "deleted"),
+        ("ClusterRole", "hers", "deleted"),
+    ]
+    assert would["objects"] == gone["objects"]
+    labels = json.loads(collecting.kubectl("get", "clusterrole", "paddleflow-grant-both", "--output=json"))["metadata"][
+        "labels"
+    ]
+    assert (labels["cost"], [key for key in labels if key.startswith("user.")]) == ("1", ["user.paddleflow.org/dora"])
+    declare(collecting, "user", name="carol", identities=["oidc:other"])
+    declare(collecting, "user", name="dora", identities=["oidc:dora"])
+    until("the grant of dora", lambda: may_use(collecting, "oidc:dora", "research"))
+    assert not may_use(collecting, "oidc:other", "research")

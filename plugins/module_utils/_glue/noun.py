@@ -106,9 +106,11 @@ def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[Modu
 
 
 def refuse(module: Module, problems: Sequence[str]) -> None:
-    """Ends the task when there are problems."""
+    """Ends the task when there are problems, with what programs read of the first of them, and of each."""
     if problems:
-        module.fail_json(msg="\n".join(problems), problems=problems)
+        errors = [one.answer for one in problems if isinstance(one, Said)]
+        first = errors[0] if errors else {}
+        module.fail_json(msg="\n".join(problems), problems=[*map(str, problems)], errors=errors, **first)
 
 
 def manner(module: Module, client: Client) -> Run:
@@ -231,7 +233,7 @@ def _one(noun: Readable, item: Mapping[str, Any], where: str) -> tuple[list[Decl
     made = hasattr(noun, "identity")  # a name that may be left out
     _name, problems = check.read({"name": {**noun.NOUN["name"], "required": not made}}, {"name": name or None})
     if state != "present" and hasattr(noun, "state_problems"):
-        problems += wrong or noun.state_problems(state, name, spec)
+        problems += (wrong if given else []) or noun.state_problems(state, name, spec)  # the name alone will do
     elif state in noun.NOUN.get("states", {}) and not given and not any(metadata.values()):
         state = f"only {state}"  # of what is there, whatever else was declared of it
     elif state != "absent":  # for which the name is enough
@@ -245,9 +247,25 @@ def _one(noun: Readable, item: Mapping[str, Any], where: str) -> tuple[list[Decl
     return [declared], said(noun, declared, problems)
 
 
+class Said(str):
+    """A problem in words, with what a program reads of it."""
+
+    answer: dict[str, str]
+
+
 def said(noun: Readable, one: Declared, problems: Iterable[Problem]) -> list[str]:
     """Problems in the words of the options, with the declaration that they are of."""
-    return [": ".join(part for part in (named(noun, one), problem.text(option)) if part) for problem in problems]
+    return [_said(noun, one, problem) for problem in problems]
+
+
+def _said(noun: Readable, one: Declared, problem: Problem) -> Said:
+    found = Said(": ".join(part for part in (named(noun, one), problem.text(option)) if part))
+    found.answer = {
+        "code": check.code(noun.NOUN.get("codes", {}), problem),
+        "field": ".".join(part for part in (one.where, problem.place(option)) if part),
+        "hint": problem.remedy or f"It must be {problem.allowed}.",
+    }
+    return found
 
 
 def named(noun: Readable, one: Declared) -> str:

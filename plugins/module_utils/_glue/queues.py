@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._core.kube import queues
 from .._core.model.queue import NOUN
+from . import grants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +28,10 @@ def carry(module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]
     outcomes, remarks = queues.carry(how, [one.wanted for one in planned], module.params["force"])
     for text in remarks:
         module.warn(text)
-    return [
+    steered = [
         queues.steer(how, outcome, one.state, users.get(one.wanted.object["metadata"]["name"], []))
         if one.state in NOUN["states"]
         else outcome
         for one, outcome in zip(planned, outcomes, strict=True)
     ]
+    return steered + grants.ended(module, how, queues=grants.gone(planned, steered, NOUN["kind"]))

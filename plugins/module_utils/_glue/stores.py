@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .._core import vault
 from .._core.kube.declare import Extra, declare
 from .._core.kube.errors import ForbiddenError
-from .._core.model import storage, storage_objects
+from .._core.model import own, storage, storage_objects
 from .._core.model.stores import ENGINE
 from . import noun as glue
 
@@ -46,7 +46,7 @@ CONNECTION: dict[str, Any] = {
 
 def run(noun: NounFile, extra: Extra | None = None) -> NoReturn:
     """:param extra: what its objects need beside being written"""
-    glue.run(noun, functools.partial(carry, extra or Extra()), beside=CONNECTION, complete=filled)
+    glue.run(noun, functools.partial(carry, noun, extra or Extra()), beside=CONNECTION, complete=filled)
 
 
 def filled(module: Module, noun: NounFile, declarations: Sequence[Declared]) -> tuple[list[Declared], list[str]]:
@@ -75,8 +75,9 @@ def filled(module: Module, noun: NounFile, declarations: Sequence[Declared]) -> 
     return [one._replace(spec=specs.get(id(one), one.spec)) for one in declarations], problems
 
 
-def carry(extra: Extra, _module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
+def carry(noun: NounFile, extra: Extra, module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
     """Takes away, too, Secrets that earlier declarations made and these make no use of; none is told of where there is none."""
+    glue.refuse(module, [text for one in planned if one.state == "present" for text in _misplaced(noun, one)])
     left = {}
     for position, one in enumerate(planned):
         secret = storage_objects.unneeded(one.wanted.object) if one.state == "present" else None
@@ -85,6 +86,13 @@ def carry(extra: Extra, _module: Module, how: Run, planned: Sequence[Planned]) -
     outcomes = declare(how._replace(extra=extra), [*(one.wanted for one in planned), *left.values()])
     made, rest = outcomes[: len(planned)], outcomes[len(planned) :]
     return made + [one for position, one in zip(left, rest, strict=True) if _matters(one, made[position].before or {})]
+
+
+def _misplaced(noun: NounFile, one: Planned) -> list[str]:
+    if not hasattr(noun, "placed"):
+        return []
+    declared = glue.Declared(own.name_of(one.wanted.object), "", one.state, {}, {}, one.wanted.where)
+    return glue.said(noun, declared, noun.placed(one.wanted.object))
 
 
 def _matters(outcome: Outcome, live: Mapping[str, Any]) -> bool:

@@ -49,6 +49,7 @@ WITHOUT = [
     Without("pipeline_run", "definition", "force", "How the module stops a run: the object's stop is then force."),
     Without("pipeline_run", "option", "stop", "The state stopped sets it."),
     Without("pipeline_run", "option", "retry", "The state retried sets it."),
+    Without("pipeline_schedule", "option", "stop", "The state stopped sets it."),
     Without("pipeline_run", "option", "retryOf", "The controller sets it when it tries a run again."),
     Without("pipeline_run", "option", "schedule", "The controller sets it when a schedule makes a run."),
 ]

@@ -49,6 +49,7 @@ entry_points:
     require_outputs: true
     timeout_seconds: 5
     job:
+      kind: distributed
       framework: pytorch
       limit_flavour: {cpu: 1.5, mem: 2Gi}
       schedulingPolicy: {priority: HIGH}

@@ -35,10 +35,13 @@ class Problem(NamedTuple):
     # Where the field is a document of its own: the place in it, in its own words.
     inside: str = ""
 
+    def place(self, name: Callable[[str], str] = str) -> str:
+        """The field; `name` turns it into what people wrote, an option or a flag."""
+        return "".join(f"[{part}]" if isinstance(part, int) else f".{name(part)}" for part in self.path).lstrip(".")
+
     def text(self, name: Callable[[str], str] = str) -> str:
-        """For people; `name` turns a field into what they wrote, an option or a flag."""
-        where = "".join(f"[{part}]" if isinstance(part, int) else f".{name(part)}" for part in self.path).lstrip(".")
-        where = ": ".join(part for part in (where, self.inside) if part)
+        """For people."""
+        where = ": ".join(part for part in (self.place(name), self.inside) if part)
         remedy = f" {self.remedy}" if self.remedy else ""
         return f"{where or 'the declaration'} is {self.found}, but must be {self.allowed}.{remedy}"
 
@@ -47,6 +50,12 @@ def read(fields: Mapping[str, Field], declared: object, path: Path = ()) -> tupl
     """The declared fields without what is null or an empty mapping, numbers and booleans as such, other spellings as the model's own."""
     problems: list[Problem] = []
     return _object(fields, declared, path, problems), problems
+
+
+def code(codes: Mapping[str, str], problem: Problem) -> str:
+    """The reference's error code (spec client.md 7): the problem's own, that of its field, or that of the noun's other fields."""
+    field = str(problem.path[0]) if problem.path else ""
+    return problem.code or codes.get(field) or codes.get("", "InvalidArguments")
 
 
 def show(value: object) -> str:
@@ -111,7 +120,7 @@ def _string(field: Field, value: object, path: Path, problems: list[Problem]) ->
                 return allowed
         problems.append(Problem(path, show(text), _allowed(field)))
     elif not field.get("min", 0) <= len(text) <= field.get("max", len(text)) or (
-        "pattern" in field and not re.search(field["pattern"], text)
+        "pattern" in field and not re.fullmatch(field["pattern"], text)
     ):
         problems.append(Problem(path, show(text), _allowed(field)))
     return text
@@ -168,7 +177,7 @@ def _map(field: Field, value: object, path: Path, problems: list[Problem]) -> An
     item = field.get("items")
     found = {}
     for key, entry in value.items():
-        if "pattern" in field and not re.search(field["pattern"], str(key)):
+        if "pattern" in field and not re.fullmatch(field["pattern"], str(key)):
             problems.append(Problem((*path, str(key)), "a name of the wrong form", f"like {field['pattern']}"))
         found[str(key)] = _value(item, entry, (*path, str(key)), problems) if item else entry
     return found

@@ -119,13 +119,17 @@ def _schema(field: Field, path: str, texts: Mapping[str, str]) -> dict[str, Any]
     if "keys" in field:
         schema["x-kubernetes-list-type"] = "map"
         schema["x-kubernetes-list-map-keys"] = list(field["keys"])
-    for key in ("pattern", "enum", "default"):
+    # Of a map it is the form of its names, of which OpenAPI as the API server has it can say nothing.
+    names = field["type"] == "map" and field.get("pattern", "")
+    for key in ("enum", "default", *(() if names else ("pattern",))):
         if key in values:
             schema[key] = values[key]
     for key, bound in zip(("min", "max"), _BOUNDS.get(field["type"], ()), strict=False):
         if key in values:
             schema[bound] = values[key]
     rules = [*schema.get("x-kubernetes-validations", []), *field.get("rules", [])]
+    if names:
+        rules.append({"rule": f"self.all(name,\nname.matches(r'{names}'))", "message": f"names are like {names}"})
     if field.get("immutable") and field.get("required"):
         rules.append({"rule": "self == oldSelf", "message": "cannot be changed"})
     if rules:

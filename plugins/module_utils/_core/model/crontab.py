@@ -40,9 +40,24 @@ def parse(text: str) -> Crontab:
     return Crontab(cron.parse(WORDS.get(rest, rest)), 0, zone)
 
 
+def known(zone: str) -> bool:
+    """Whether there is such a time zone; that of a machine, which is another one on each, is none."""
+    if not zone:
+        return True
+    import zoneinfo  # most schedules name none
+
+    for name in (zone, "UTC"):
+        try:
+            zoneinfo.ZoneInfo(name)
+        except (KeyError, ValueError, OSError):
+            continue
+        return name == zone and zone not in ("localtime", "Factory")
+    return True  # a machine without the database cannot tell
+
+
 def _seconds(text: str) -> int:
-    parts = re.findall(r"([0-9]{1,9})([hms])", text)
-    found = sum(int(number) * _UNITS[unit] for number, unit in parts)
+    parts = re.findall(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([hms])", text)
+    found = int(round(sum(float(number) * _UNITS[unit] for number, unit in parts), 6))
     if "".join(number + unit for number, unit in parts) != text or found < 1:
         raise ValueError(f"@every {text!r}, not a duration such as 90s or 1h30m")
     return found

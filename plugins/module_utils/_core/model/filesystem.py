@@ -97,6 +97,15 @@ def problems(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
         yield problem._replace(path=("cache", *problem.path))
 
 
+def placed(built: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong once the namespace is known, which is the owner where none is declared."""
+    annotations = built["metadata"].get("annotations", {})
+    together = len(annotations.get(own.FILE_SYSTEM_ID, "")) - len("fs--")
+    if together > LONGEST:
+        found = f"{together} characters long together with the owner, {built['metadata']['labels'][OWNER]}"
+        yield Problem(("name",), found, f"at most {LONGEST} characters long with it", "", "FileSystemNameFormatError")
+
+
 def build(name: str, namespace: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = own.build(NOUN, name, namespace, spec)
     owner = spec.get("owner", namespace)

@@ -53,6 +53,12 @@ CACHE: dict[str, Field] = {
         "max": 64,
         "items": {"type": "string", "max": 1024},
         "doc": "cache.extraConfig",
+        "rules": [
+            {
+                "rule": f"!self.exists(name, name in {[*_IDENTITY]})",
+                "message": "must not say what an agent mounts and as whom: its file system does",
+            }
+        ],
     },
     "debug": {"type": "bool", "default": False, "doc": "cache.debug"},
 }

@@ -17,7 +17,7 @@ from .check import Problem
 from .names import LABEL, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from .table import Field, Noun
 
@@ -39,6 +39,7 @@ NOUN: Noun = {
     # The names of roles are shared with everybody else's.
     "prefix": "paddleflow-grant-",
     "name": {"type": "string", "min": 1, "max": 253},
+    "codes": dict.fromkeys(("queue", "fileSystem"), "GrantResourceTypeNotFound"),
     "spec": {
         "queue": {"type": "string", "pattern": f"^{LABEL}$", "max": 63},
         "fileSystem": {"type": "string", "pattern": f"^{LABEL}/[a-zA-Z0-9_-]{{1,63}}$", "max": 127},
@@ -139,6 +140,30 @@ def declared(binding: Mapping[str, Any]) -> dict[str, Any]:
         "namespaces": namespaces,
     }
     return {key: value for key, value in found.items() if value}
+
+
+def left(binding: Mapping[str, Any], queues: Collection[str], people: Collection[str]) -> list[dict[str, Any]] | None:
+    """The objects that a live grant comes to once these queues and users are gone: none when nobody is left whom it is for, and
+    None when it has nothing to do with them. Users are told by the names of their objects."""
+    metadata = binding["metadata"]
+    if not metadata["name"].startswith(NOUN["prefix"]):
+        return None
+    spec = declared(binding)
+    lost = [one for one in spec.get("people", ()) if own.object_name(user.NOUN, one) in people]
+    if spec.get("queue") in queues:
+        return []
+    if not lost:
+        return None
+    spec["people"] = [one for one in spec["people"] if one not in lost]
+    if not any(spec.get(field) for field in ("people", "users", "groups", "namespaces")):
+        return []
+    built = build(own.name_of(binding), "", spec)
+    away = {key for one in lost for key in user.label(one)}
+    for one in built:  # with what else was declared of it
+        for part in ("labels", "annotations"):
+            kept = {key: value for key, value in metadata.get(part, {}).items() if key not in away}
+            one["metadata"][part] = kept | one["metadata"][part]
+    return built
 
 
 def resource(file_system: str) -> str:

@@ -31,7 +31,7 @@ _MOUNT: dict[str, Field] = {
     "name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,63}$", "doc": "spec.fs.name"},
     "id": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,253}$", "doc": "spec.fs.id"},
     "mountPath": {"type": "string", "pattern": "^/[^:]*$", "max": 4096, "doc": "spec.fs.mountPath"},
-    "subPath": {"type": "string", "pattern": "^[^/]", "max": 4096, "doc": "spec.fs.subPath"},
+    "subPath": {"type": "string", "pattern": "^[^/].*$", "max": 4096, "doc": "spec.fs.subPath"},
     "readOnly": {"type": "bool", "default": False, "doc": "spec.fs.readOnly"},
 }
 _POLICY: dict[str, Field] = {
@@ -149,5 +149,5 @@ NOUN: Noun = {
             },
         },
     },
-    "codes": {"schedulingPolicy": "QueueNameNotFound", "flavour": "FlavourNotFound"},
+    "codes": {"schedulingPolicy": "QueueNameNotFound", "flavour": "FlavourNotFound", "": "JobInvalidField"},
 }

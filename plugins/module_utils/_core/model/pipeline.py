@@ -31,6 +31,9 @@ OWNER: Field = {
 }
 DESCRIPTION: Field = {"type": "string", "max": 256, "aliases": ["desc"], "doc": "pipeline.description"}
 SRC: Field = {"type": "string", "min": 1, "max": 4096, "aside": True, "doc": "pipeline.src"}
+FILE_SYSTEM: Field = {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,63}$", "max": 63, "aliases": ["fsName"]}
+FILE: Field = {"type": "string", "pattern": "^[^/].*$", "max": 4096}
+PATH = "./run.yaml"
 _GROWS = "can only grow: a version that was removed does not come back"
 VERSION: Field = {"type": "int", "min": 1, "max": 2**31 - 1}
 
@@ -43,10 +46,14 @@ NOUN: OwnNoun = {
     "ready": {"present": {"condition": "Ready"}},
     "name": {"type": "string", "pattern": NAME, "min": 1, "max": 128},
     "codes": {"name": "InvalidPipeline", "document": "InvalidPipeline"}
-    | dict.fromkeys(("description", "removedVersions", "historyLimit", "historySeconds"), "InvalidArguments"),
+    | dict.fromkeys(
+        ("description", "fileSystem", "path", "removedVersions", "historyLimit", "historySeconds"), "InvalidArguments"
+    ),
     "spec": {
         "src": SRC,
-        "document": {"type": "document", "required": True, "min": 1, "max": LARGEST, "doc": "pipeline.document"},
+        "document": {"type": "document", "min": 1, "max": LARGEST, "doc": "pipeline.document"},
+        "fileSystem": FILE_SYSTEM,
+        "path": FILE,
         "description": DESCRIPTION,
         "owner": OWNER,
         "removedVersions": {
@@ -59,12 +66,17 @@ NOUN: OwnNoun = {
         "historySeconds": {"type": "int", "min": 0, "max": 2**31 - 1},
     },
     "spec_rules": [
-        {"rule": "!has(oldSelf.removedVersions) || has(self.removedVersions)", "message": f"removedVersions {_GROWS}"}
+        {
+            "rule": "has(self.document) != has(self.fileSystem) && (!has(self.path) || has(self.fileSystem))",
+            "message": "either document, or fileSystem with the path of a file on it must be given",
+        },
+        {"rule": "!has(oldSelf.removedVersions) || has(self.removedVersions)", "message": f"removedVersions {_GROWS}"},
     ],
     "status": {
         **STATUS,
         "version": {"type": "int", "min": 1},
         "digest": {"type": "string", "max": 64},
+        "usedVersions": {"type": "list", "max": 1000, "items": VERSION},
         "schedules": {
             "type": "list",
             "max": 1000,
@@ -89,7 +101,18 @@ NOUN: OwnNoun = {
 
 def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     """What no single field can tell; of the document itself, `workflow.declared` tells."""
-    yield from too_large(spec["document"], LARGEST, "Split it: a component of its own can be a pipeline of its own.")
+    if "document" in spec:
+        yield from too_large(
+            spec["document"], LARGEST, "Split it: a component of its own can be a pipeline of its own."
+        )
+        for field in ("fileSystem", "path"):
+            if field in spec:
+                yield Problem((field,), "given beside document", "left out, or given in the place of document")
+    elif "path" in spec and "fileSystem" not in spec:
+        yield Problem(("fileSystem",), "missing", "the file system that path is a file of")
+    elif "fileSystem" not in spec:
+        remedy = "A file of a file system, by fileSystem and path, can stand in its place."
+        yield Problem(("document",), "missing", "the text of the pipeline, by src too", remedy)
 
 
 def too_large(document: str, most: int, remedy: str) -> Iterator[Problem]:
@@ -99,6 +122,8 @@ def too_large(document: str, most: int, remedy: str) -> Iterator[Problem]:
 
 
 def build(name: str, namespace: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if "fileSystem" in spec:
+        spec = {"path": PATH, **spec}
     return [own.build(NOUN, name, namespace, spec)]
 
 
@@ -106,8 +131,14 @@ def declared(found: Mapping[str, Any]) -> dict[str, Any]:
     return dict(found.get("spec", {}))
 
 
-def judge(state: str, found: Mapping[str, Any], _spec: Mapping[str, Any]) -> str | None:
+def judge(state: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> str | None:
     """Why the live object cannot come into a state; None when it can (P-6)."""
+    before = found.get("spec", {}).get("removedVersions", ())
+    for version in found.get("status", {}).get("usedVersions", ()) if state == "present" else ():
+        if version in spec.get("removedVersions", ()) and version not in before:
+            return (
+                f"its version {version} is used by a schedule, and cannot be removed: change or stop the schedule first"
+            )
     users = found.get("status", {}).get("schedules") or []
     if state == "absent" and users:
         return f"it is used by the schedules {', '.join(users)}: remove or suspend them first"

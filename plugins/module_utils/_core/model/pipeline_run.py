@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import own
 from .check import Problem
 from .names import LABEL, slug
-from .pipeline import DESCRIPTION, NAME, OWNER, SRC, VERSION, too_large
+from .pipeline import DESCRIPTION, FILE, FILE_SYSTEM, NAME, OWNER, PATH, SRC, VERSION, too_large
 from .status import STATUS
 
 if TYPE_CHECKING:
@@ -68,13 +68,7 @@ HOW: dict[str, Field] = {
         "doc": "pipeline.cache",
     },
     "timeoutSeconds": {"type": "int", "min": 1, "max": 2**31 - 1, "doc": "pipeline.timeoutSeconds"},
-    "fileSystem": {
-        "type": "string",
-        "pattern": "^[a-zA-Z0-9_-]{1,63}$",
-        "max": 63,
-        "aliases": ["fsName"],
-        "doc": "pipeline.fileSystem",
-    },
+    "fileSystem": {**FILE_SYSTEM, "doc": "pipeline.fileSystem"},
 }
 
 
@@ -127,7 +121,7 @@ NOUN: OwnNoun = {
                         "version": VERSION,
                     },
                 },
-                "path": {"type": "string", "pattern": "^[^/]", "max": 4096},
+                "path": FILE,
                 "runName": {"type": "string", "pattern": NAME, "min": 1, "max": 128},
                 "description": DESCRIPTION,
                 "owner": OWNER,
@@ -265,7 +259,7 @@ def identity(name: str, spec: Mapping[str, Any], unique: str, document: str = ""
 
 def build(name: str, namespace: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not any(field in spec for field in SOURCES):
-        spec = {**spec, "path": "./run.yaml"}
+        spec = {**spec, "path": PATH}
     found = own.build(NOUN, name, namespace, spec)
     if "runKey" in spec:
         found["metadata"]["annotations"] = {RUN_KEY: spec["runKey"]}

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from .table import Field, OwnNoun
 
+FINAL = ("success", "failed", "terminated")
+
 _SECONDS: Field = {"type": "int", "min": 0, "max": 2**31 - 1}
 _TIME: Field = {"type": "datetime", "zoneless": True}
 
@@ -28,7 +30,11 @@ NOUN: OwnNoun = {
     "plural": "pipelineschedules",
     "short_names": ["pplschedule"],
     "scope": "Namespaced",
-    "ready": {"present": {"path": "status.phase", "values": ["running"]}},
+    "states": {"stopped": "stopped"},
+    "ready": {
+        "present": {"path": "status.phase", "values": ["running"]},
+        "stopped": {"path": "status.phase", "values": [*FINAL]},
+    },
     "name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]{1,49}$", "min": 2, "max": 50},
     "codes": {"name": "InvalidNamePattern"}
     | dict.fromkeys(
@@ -65,8 +71,14 @@ NOUN: OwnNoun = {
         "description": DESCRIPTION,
         "owner": OWNER,
         **HOW,
+        "stop": {
+            "type": "bool",
+            "no_option": True,
+            "rules": [{"rule": "self", "message": "can only be true"}],
+        },
     },
     "spec_rules": [
+        {"rule": "!has(oldSelf.stop) || has(self.stop)", "message": "stop cannot be taken back: make another schedule"},
         {
             "rule": "!has(self.startTime) || !has(self.endTime) || self.startTime < self.endTime",
             "message": "endTime must be after startTime",
@@ -74,7 +86,7 @@ NOUN: OwnNoun = {
     ],
     "status": {
         **STATUS,
-        "phase": {"type": "string", "enum": ["running", "success", "failed", "terminated"]},
+        "phase": {"type": "string", "enum": ["running", *FINAL]},
         "message": {"type": "string", "max": 32768},
         "version": {"type": "int", "min": 1},
         "nextRunTime": {"type": "datetime"},
@@ -91,6 +103,8 @@ NOUN: OwnNoun = {
     ],
 }
 
+ZONE = "a time zone of the IANA database, such as Europe/Berlin or UTC"
+
 
 def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     try:
@@ -103,6 +117,10 @@ def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     else:
         if rule.zone and "timeZone" in spec:
             yield Problem(("timeZone",), "given beside a zone in crontab", "left out, or given in the zone's place")
+        if not crontab.known(rule.zone):
+            yield Problem(("crontab",), f"of the zone {show(rule.zone)}", ZONE)
+    if not crontab.known(spec.get("timeZone", "")):
+        yield Problem(("timeZone",), show(spec["timeZone"]), ZONE)
     times = {}
     for field in ("startTime", "endTime"):
         if field in spec:
@@ -127,13 +145,36 @@ def build(name: str, namespace: str, spec: Mapping[str, Any]) -> list[dict[str, 
     return [own.build(NOUN, name, namespace, {**spec, **times})]
 
 
+def state_problems(state: str, _name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """Of a declaration of another state than present."""
+    for field in spec if state == "stopped" else ():
+        remedy = "A schedule that is there already is named alone."
+        yield Problem((field,), "given", "left out where the state is stopped", remedy)
+
+
+def change(_state: str, name: str, namespace: str, _spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What a stop changes of a schedule that is there."""
+    metadata = {"name": own.object_name(NOUN, name), "namespace": namespace}
+    return {"apiVersion": NOUN["api"], "kind": NOUN["kind"], "metadata": metadata, "spec": {"stop": True}}
+
+
+def judge(state: str, found: Mapping[str, Any], _spec: Mapping[str, Any]) -> str | None:
+    """Why a live schedule cannot come into a state, nothing when it is in it, None when it can."""
+    phase = found.get("status", {}).get("phase", "")
+    if state == "stopped":
+        return "" if phase in FINAL or found.get("spec", {}).get("stop") else None
+    if state == "absent" and phase == "running":
+        return "it is running: stop it first, by the state stopped and wait"
+    return None
+
+
 def declared(found: Mapping[str, Any]) -> dict[str, Any]:
     return dict(found.get("spec", {}))
 
 
-def failed(_state: str, found: Mapping[str, Any]) -> str:
+def failed(state: str, found: Mapping[str, Any]) -> str:
     """Why it will never run anything again, as a wait is told; nothing when it may."""
     status = found.get("status", {})
     phase = status.get("phase", "")
-    ended = phase in ("success", "failed", "terminated")
+    ended = phase in FINAL and state != "stopped"
     return f"it is {phase}: {status.get('message') or 'no reason is given'}" if ended else ""

@@ -31,8 +31,13 @@ NOUN: Noun = {
     "states": {"open": "opened", "closed": "closed", "drained": "drained"},
     "ready": {"present": _STATES, "open": _OPEN, "closed": _CLOSED, "drained": _CLOSED},
     "name": {"type": "string", "pattern": _NAME, "min": 1, "max": 63},
+    "codes": {
+        "quotaType": "QueueQuotaTypeIsNotSupported",
+        "min": "QueueResourceNotMatch",
+        "": "QueueInvalidField",
+    },
     "spec": {
-        "namespace": {"type": "string", "pattern": _NAME, "max": 63},
+        "namespace": {"type": "string", "pattern": _NAME, "max": 63, "immutable": True},
         "quotaType": {
             "type": "string",
             "enum": ["elasticQuota", "volcanoCapabilityQuota"],
@@ -79,20 +84,31 @@ _RESERVED = ("default", "root")
 def problems(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     """What no single field can tell."""
     if name.lower() in _RESERVED:
-        yield Problem(("name",), f"'{name}'", "another name", "Volcano's own queues have these names.")
+        yield Problem(
+            ("name",), f"'{name}'", "another name", "Volcano's own queues have these names.", "QueueNameDuplicated"
+        )
     if spec.get("parent") == name:
         yield Problem(("parent",), f"'{name}', the queue itself", "another queue")
-    elastic = spec.get("quotaType", "elasticQuota") == "elasticQuota"
-    if not elastic and spec.get("min"):
-        yield Problem(("min",), "given", "left out for quotaType volcanoCapabilityQuota, which guarantees nothing")
-    if spec.get("lendable") is False and not spec.get("min"):
+    entitled = _entitled(spec)
+    if spec.get("lendable") is False and not entitled:
         yield Problem(("lendable",), "false", "true where there is no min", "Without an entitlement nothing is kept.")
     if spec.get("isolation") == "physical" and "nodeGroup" not in spec:
         yield Problem(("nodeGroup",), "missing", "the group of nodes that a queue with isolation physical owns")
-    for resource, low in spec.get("min", {}).items():
+    for resource, low in entitled.items():
         high = spec.get("max", {}).get(resource)
         if high is not None and quantity.parse(low) > quantity.parse(high):
             yield Problem(("min", resource), str(low), f"at most max.{resource}, {high}")
+
+
+def remarks(_name: str, spec: Mapping[str, Any]) -> list[str]:
+    ignored = "min" in spec and not _entitled(spec)
+    return ["min is ignored: a queue with quotaType volcanoCapabilityQuota guarantees nothing."] if ignored else []
+
+
+def _entitled(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What it is guaranteed."""
+    elastic = spec.get("quotaType", "elasticQuota") == "elasticQuota"
+    return spec.get("min", {}) if elastic else {}
 
 
 def build(name: str, _namespace: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -100,8 +116,9 @@ def build(name: str, _namespace: str, spec: Mapping[str, Any]) -> list[dict[str,
     fields: dict[str, Any] = {"weight": 1, "parent": spec.get("parent", "root")}
     if "max" in spec:
         fields["capability"] = _amounts(spec["max"])
-    if "min" in spec:
-        fields["deserved"] = _amounts(spec["min"])
+    entitled = _entitled(spec)
+    if entitled:
+        fields["deserved"] = _amounts(entitled)
     if "reclaimable" in spec:
         fields["reclaimable"] = spec["reclaimable"]
     if "nodeGroup" in spec:
@@ -140,8 +157,8 @@ def judge(state: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> str 
     before = declared(found)
     for field, rule in NOUN["spec"].items():
         if rule.get("immutable"):
-            was, becomes = (one.get(field, rule["default"]) for one in (before, spec))
-            if was != becomes:
+            was, becomes = (one.get(field, rule.get("default", "none")) for one in (before, spec))
+            if was not in (becomes, "none"):
                 return (
                     f"its {names.option(field)} is {was} and cannot become {becomes}; remove the queue (state absent), "
                     "then declare it anew"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import cron, own
+from . import cron, crontab, own
 from .check import Path, Problem, show
 from .names import LABEL
 from .sampleset import SECRET_REF, source_problems
@@ -149,6 +149,9 @@ def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
         except ValueError as error:
             allowed = "five fields: minute, hour, day of the month, month, day of the week"
             yield Problem(("schedule",), f"{show(spec['schedule'])} ({error})", allowed)
+    if not crontab.known(spec.get("timeZone", "")):
+        allowed = "a time zone of the IANA database, such as Europe/Berlin or UTC"
+        yield Problem(("timeZone",), show(spec["timeZone"]), allowed)
 
 
 def _escape(path: str, place: Path) -> Iterator[Problem]:

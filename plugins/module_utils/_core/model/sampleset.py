@@ -90,6 +90,9 @@ def _frozen(field: str, free: str, when: str) -> Rule:
     }
 
 
+# By the label's key of what is made for it, juicefs-<name>.
+LONGEST = 55
+
 NOUN: OwnNoun = {
     "api": "batch.paddlepaddle.org/v1alpha1",
     "kind": "SampleSet",
@@ -97,7 +100,7 @@ NOUN: OwnNoun = {
     "short_names": ["sps"],
     "scope": "Namespaced",
     "ready": {"present": {"path": "status.phase", "values": ["Ready", "PartialReady"], "failed": ["SyncFailed"]}},
-    "name": {"type": "string", "pattern": f"^{LABEL}$", "min": 1, "max": 63},
+    "name": {"type": "string", "pattern": f"^{LABEL}$", "min": 1, "max": LONGEST},
     "spec": {
         "partitions": {"type": "int", "default": 1, "min": 1, "max": 2147483647},
         "source": {
@@ -129,6 +132,10 @@ NOUN: OwnNoun = {
     },
     "scale": {"spec": ".spec.partitions", "status": ".status.runtimeStatus.specReplicas"},
     "rules": [
+        {
+            "rule": f"self.metadata.name.size() <= {LONGEST}",
+            "message": f"metadata.name must have at most {LONGEST} characters",
+        },
         _frozen("source.uri", _UNSYNCED, "once it has been synchronised"),
         {
             "rule": f"self.spec.?noSync.orValue(false) == oldSelf.spec.?noSync.orValue(false) || {_UNSYNCED}",
@@ -160,7 +167,7 @@ def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     elif not spec.get("noSync"):
         yield Problem(("source", "uri"), "missing", "given unless noSync says that the data is there already")
     ratio = spec.get("csi", {}).get("juiceFSMountOptions", {}).get("free-space-ratio", "")
-    if ratio and not re.fullmatch(r"0?\.[0-9]+|0(\.0*)?", ratio):
+    if ratio and not _share(ratio):
         yield Problem(("csi", "juiceFSMountOptions", "free-space-ratio"), f"'{ratio}'", "a number from 0 to below 1")
     for number, level in enumerate(spec.get("cache", {}).get("levels", ())):
         for path in level.get("path", "/").split(":"):
@@ -169,6 +176,11 @@ def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
                 yield Problem(place, show(level["path"]), "absolute directories without .., between colons")
                 break
     yield from affinity_problems(spec.get("nodeAffinity", {}), ("nodeAffinity",))
+
+
+def _share(text: str) -> bool:
+    number = float(text) if re.fullmatch(r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text) else 1
+    return number < 1
 
 
 def source_problems(uri: str, path: Path, bare: bool = False) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import check
+from . import check, quantity
 from .check import HIDDEN, Path, Problem, show
 from .stores import HELD, KERBEROS, PROPERTIES, SECRETS, STORES
 
@@ -71,8 +71,15 @@ def _properties(kind: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     for name in needs:
         if name not in named:
             yield Problem(("properties", name), "missing", f"given for type {kind}")
+    if "blockSize" in given and not _whole(given["blockSize"]):
+        yield Problem(("properties", "blockSize"), show(given["blockSize"]), "a whole number of bytes above 0")
     yield from _doubled(spec, given, pointed)
     yield from _kerberos(given)
+
+
+def _whole(size: object) -> bool:
+    found = quantity.parse(size)
+    return found > 0 and found % quantity.UNIT == 0
 
 
 def _doubled(spec: Mapping[str, Any], given: Mapping[str, Any], pointed: Mapping[str, Any]) -> Iterator[Problem]:

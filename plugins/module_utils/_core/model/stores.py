@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from .amount import above_zero
+
 if TYPE_CHECKING:
     from .table import Field
 
@@ -133,7 +135,7 @@ PROPERTIES: dict[str, Field] = {
     "password": _SECRET,
     "privateKey": _SECRET,
     "hostKey": {"type": "string", "min": 1, "max": 65536},
-    "blockSize": {"type": "quantity"},
+    "blockSize": above_zero(),
     "replication": {"type": "int", "min": 1, "max": 512},
     "keyTabData": {**_SECRET, "aliases": ["kerberos.keytab.data"]},
     "principal": {**_TEXT, "aliases": ["kerberos.principal"]},

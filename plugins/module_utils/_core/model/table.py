@@ -100,7 +100,8 @@ class Parts(TypedDict, total=False):
     # The field manager of a noun that is one part of an object which another noun makes: it is applied and taken away
     # by this manager alone, and the object stays.
     manager: str
-    # The reference's code of what is wrong with a field (the first part of its path), where it has one of its own.
+    # The reference's code of what is wrong with a field (the first part of its path), where it has one of its own; under the
+    # empty name, of all others.
     codes: dict[str, str]
     scale: Scale
     # What the names of its objects begin with, where others have objects of the kind too and absent must take none of theirs.

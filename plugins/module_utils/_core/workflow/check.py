@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..model.check import show
-from . import graph, mount, request, scope
+from . import camel, graph, mount, request, scope
 from .document import Definitions, Document, Limits, Request, read, steps, walk
 from .finding import At, Finding, Report, listed
 
@@ -37,6 +37,7 @@ class Checked(NamedTuple):
 
 def check(value: object, asked: Request = Request(), limits: Limits = Limits()) -> Checked:  # noqa: B008 (immutable)
     report = Report()
+    value = camel.plain(value)
     document = read(report, value, asked, limits)
     definitions = graph.check(report, document)
     _post_process(report, document, definitions)

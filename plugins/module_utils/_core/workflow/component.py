@@ -136,7 +136,7 @@ def _step(report: Report, found: Component, given: Mapping[str, Any]) -> Compone
     if "job" in given:
         from . import job  # few steps say more of their job than their env
 
-        job.check(report, given["job"], at.of("job"))
+        job.check(report, given["job"], at.of("job"), found.env)
     return found
 
 
@@ -179,7 +179,7 @@ def _env(report: Report, value: object, at: At) -> dict[str, str]:
 
 def _deps(report: Report, value: object, at: At) -> tuple[str, ...]:
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return tuple(dict.fromkeys(one.strip() for one in value))
+        return tuple(dict.fromkeys(one.strip() for one in value if one.strip()))
     if not isinstance(value, str):
         report.wrong("1.3", at, show(value), "names with commas between them, or a list of names")
         return ()

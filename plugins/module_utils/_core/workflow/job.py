@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..model import check as model
 from ..model import job_fields
+from ..model.jobs import rules_form, tasks
 from ..model.names import option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from ..model.check import Problem
     from ..model.table import Field
     from .finding import At, Report
 
@@ -24,8 +26,33 @@ _STEPS_OWN = {
 FIELDS = {name: field for name, field in job_fields.NOUN["spec"].items() if name not in _STEPS_OWN}
 
 
-def check(report: Report, value: object, at: At) -> None:
-    _found, problems = model.read(FIELDS, _named(report, FIELDS, value, at))
+def check(report: Report, value: object, at: At, env: Mapping[str, str]) -> None:
+    """
+    :param env: the step's, which says what the field leaves out
+    """
+    before = len(report.findings)
+    found, problems = model.read(FIELDS, _named(report, FIELDS, value, at))
+    _tell(report, problems, at)
+    if len(report.findings) == before:
+        _tell(report, _rules(found, env), at)
+
+
+def _rules(found: Mapping[str, Any], env: Mapping[str, str]) -> Iterator[Problem]:
+    """What no single field can tell, and no cluster has to be asked for."""
+    if found.get("kind") == "workflow":
+        yield model.Problem(("kind",), "'workflow'", "single or distributed", "A step is a job of its own.")
+        return
+    by_env = {"framework": env.get("PF_JOB_FRAMEWORK", "").lower()}
+    distributed = env.get("PF_JOB_TYPE", "").lower() == "distributed"
+    spec = {**({"kind": "distributed", **by_env} if distributed else {}), **found, "env": env}
+    wrong = [*rules_form.form(spec)]
+    if not wrong:
+        this = tasks.Job("", "", spec, {}, tasks.tasks(spec))
+        wrong = [*rules_form.roles(this)] or [*rules_form.bounds(this)]
+    yield from wrong
+
+
+def _tell(report: Report, problems: Iterable[Problem], at: At) -> None:
     for problem in problems:
         path = (option(part) if isinstance(part, str) else part for part in problem.path)
         report.wrong("1.11", at.of(*path), problem.found, problem.allowed, problem.remedy)

@@ -20,6 +20,8 @@ TYPES = {
     "path": "text of letters, digits and . / _ -",
     "list": "a list",
 }
+# What Python takes for a number beside these, such as 1_000, is none to anybody else.
+_NUMBERS = {"int": "[+-]?[0-9]+", "float": r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"}
 NAME = "^[A-Za-z_][A-Za-z0-9_]{0,49}$"
 
 
@@ -63,7 +65,7 @@ def _parameter(report: Report, value: object, at: At, brackets: bool) -> Paramet
     kind = string(report, "Y-15", given["type"], at.of("type")) if "type" in given else ""
     if "type" not in given:
         report.wrong("Y-15", at.of("type"), "missing", f"one of {', '.join(TYPES)}")
-    elif kind and kind not in TYPES:
+    elif isinstance(given["type"], str) and kind not in TYPES:
         report.wrong("Y-15", at.of("type"), show(kind), f"one of {', '.join(TYPES)}", "In small letters.")
     default = given.get("default")
     if default is None or default == "":
@@ -108,11 +110,13 @@ def fits(value: object, kind: str, brackets: bool = False) -> bool:
 
 def converted(value: str, kind: str) -> Any:
     """What a run says as text, as the declared type has it (R-15). ValueError when it cannot be."""
+    if kind in _NUMBERS and not re.fullmatch(_NUMBERS[kind], value):
+        raise ValueError(value)
     if kind == "int":
         return int(value)
     if kind == "float":
         number = float(value)
-        if number - number != 0:  # infinite, or no number
+        if number - number != 0:  # infinite
             raise ValueError(value)
         return number
     if kind == "list":

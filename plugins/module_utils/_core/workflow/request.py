@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..model.check import show
 from . import template
 from .finding import At, Report, listed
-from .parameter import TYPES, converted, fits
+from .parameter import TYPES, converted, fits, items
 from .scope import Scope, parameter_value
 
 if TYPE_CHECKING:
@@ -118,12 +118,15 @@ def _reached(use: Use, uses: Mapping[str, Use]) -> bool:
 
 def _value(report: Report, value: str, kind: str, full: str, at: At, brackets: bool) -> None:
     """Text is converted to the declared type (R-15); what holds a template is judged once it is known."""
-    if kind not in TYPES or any(part.token for part in template.parts(value, brackets)):
+    if kind not in TYPES:
         return
     try:
-        good = fits(converted(value, kind), kind)
-    except ValueError:
-        good = False
+        known = converted(value, kind)
+        good = fits(known, kind)
+        if isinstance(known, list):
+            items(report, known, at, brackets)
+    except (ValueError, RecursionError):  # lists within lists, as many as the text has room for
+        good = any(part.token for part in template.parts(value, brackets))
     if not good:
         report.wrong("R-15", at, show(value), f"{TYPES[kind]}, which type {kind} of {full} asks for")
 

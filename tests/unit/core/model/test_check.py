@@ -95,6 +95,8 @@ def test_the_references_spelling_of_resources_is_read_as_kubernetes_own() -> Non
         ({"name": "A"}, "name is 'A', but must be text like ^[a-z]+$."),
         ({"name": 1.5}, "name is 1.5, but must be text like ^[a-z]+$. Put it into quotes."),
         ({"name": []}, "name is [], but must be text like ^[a-z]+$."),
+        ({"name": "abc\n"}, "name is 'abc\\n', but must be text like ^[a-z]+$."),
+        ({"labels": {"a\n": "x"}}, "labels.a\n is a name of the wrong form, but must be like ^[a-z/]+$."),
         ({"title": ""}, "title is '', but must be text from 1 to 5 characters."),
         ({"kind": "Three"}, "kind is 'Three', but must be one of One, Two."),
         ({"size": 10}, "size is 10, but must be a whole number from 1 to 9."),
@@ -151,6 +153,21 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(sorted(FIELDS)), inner),
 )
+
+
+@pytest.mark.parametrize(
+    ("path", "own", "code"),
+    [
+        (("name",), "", "NameEmpty"),
+        (("name", 1), "NameTaken", "NameTaken"),
+        (("size",), "", "InvalidField"),
+        ((), "", "InvalidField"),
+    ],
+)
+def test_a_problem_has_the_references_code(path: check.Path, own: str, code: str) -> None:
+    problem = check.Problem(path, "x", "y", code=own)
+    assert check.code({"name": "NameEmpty", "": "InvalidField"}, problem) == code
+    assert check.code({}, check.Problem(("name",), "x", "y")) == "InvalidArguments"
 
 
 def test_an_empty_mapping_is_none_unless_there_has_to_be_one() -> None:

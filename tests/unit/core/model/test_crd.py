@@ -68,6 +68,9 @@ def spec_of(**fields: Field) -> dict[str, Any]:
         ({"type": "datetime"}, {"type": "string", "format": "date-time"}),
         ({"type": "map", "max": 9, "items": {"type": "string"}},
          {"type": "object", "maxProperties": 9, "additionalProperties": {"type": "string"}}),
+        ({"type": "map", "max": 9, "pattern": "^[a-z]+$"},
+         {"type": "object", "maxProperties": 9, "x-kubernetes-validations": [
+             {"rule": "self.all(name,\nname.matches(r'^[a-z]+$'))", "message": "names are like ^[a-z]+$"}]}),
         ({"type": "list", "max": 9, "items": {"type": "int"}},
          {"type": "array", "maxItems": 9, "items": {"type": "integer", "format": "int64"}}),
     ],

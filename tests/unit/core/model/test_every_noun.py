@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -48,6 +48,22 @@ def test_every_module_of_a_noun_is_among_them() -> None:
     assert modules - {"apply", "cluster_info", "command_progress", "files"} - {f"{name}_info" for name in FILES} == set(
         FILES
     )
+
+
+def fields_of(tables: Iterable[Any]) -> Iterator[Any]:
+    """At every depth."""
+    for field in tables:
+        yield field
+        yield from fields_of([*field.get("fields", {}).values(), *([field["items"]] if "items" in field else [])])
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_pattern_is_of_the_whole_text(name: str) -> None:
+    """The model takes it so whatever it is, and the API server only with both ends."""
+    noun = FILES[name].NOUN
+    tables = [noun["name"], *noun["spec"].values(), *noun.get("status", {}).values()]
+    patterns = [field["pattern"] for field in fields_of(tables) if "pattern" in field]
+    assert [one for one in patterns if not (one.startswith("^") and one.endswith("$"))] == []
 
 
 @st.composite

@@ -72,6 +72,8 @@ def test_a_name_that_no_object_can_have_becomes_a_slug() -> None:
         ("a", {"secretRef": {}}, "secretRef.name is missing"),
         ("a", {"cache": {"metaDriver": "disk"}}, "cache.cacheDir is missing, but must be given where metaDriver is disk."),
         ("a", {"cache": {"resource": {"cpuLimit": 3}}}, "cache.resource.cpuLimit is 3, but must be above 0 and at most 2."),
+        ("a", {"cache": {"cacheDir": "var/cache"}}, "cache.cacheDir is 'var/cache', but must be text like"),
+        ("a", {"cache": {"metaDriver": "redis"}}, "cache.metaDriver is 'redis', but must be one of mem, disk."),
         ("a", {"id": "fs-a-b"}, "id is not known here"),
     ],
 )  # fmt: skip
@@ -79,8 +81,26 @@ def test_what_is_wrong_with_a_file_system(name: str, spec: dict[str, Any], text:
     assert any(line.startswith(text) for line in said(name, **spec)), said(name, **spec)
 
 
+@pytest.mark.parametrize(
+    ("word", "driver"), [("default", "mem"), ("", "mem"), ("nutsdb", "disk"), ("LevelDB", "disk"), ("badgerdb", "disk")]
+)
+def test_old_words_of_a_policy_are_read_within_a_file_system_too(word: str, driver: str) -> None:
+    spec, problems = check.read(SPEC, {**LOCAL, "cache": {"metaDriver": word, "cacheDir": "/c"}})
+    assert (problems, spec["cache"]["metaDriver"]) == ([], driver)
+
+
 def test_names_together_may_fill_the_id() -> None:
     assert said("a" * 49, owner="b" * 10, independentMountProcess="yes") == []
+
+
+def test_the_namespace_is_the_owner_where_none_is_declared() -> None:
+    for name, wrong in (
+        ("a" * 55, []),
+        ("a" * 56, ["name is 60 characters long together with the owner, team, but must be at"]),
+    ):
+        built = filesystem.build(name, "team", {"url": "local://mnt/data"})[-1]
+        texts = [problem.text() for problem in filesystem.placed(built)]
+        assert [text.startswith(start) for text, start in zip(texts, wrong, strict=True)] == [True] * len(wrong)
 
 
 def test_errors_have_the_reference_s_codes() -> None:

@@ -51,6 +51,8 @@ def test_a_live_flavour_says_the_declaration_that_it_was_built_from(spec: dict[s
         ("a", {"cpu": 1, "mem": 1, "scalarResources": {"x y": 1}}, "scalarResources.x y is a name of the wrong form"),
         ("a", {"cpu": 1, "mem": 1, "scalarResources": {"mem": 1}},
          "scalarResources.mem is given, but must be left out. mem is a field of its own."),
+        ("a", {"cpu": 1, "mem": 1, "scalarResources": {f"x/y{number}": 1 for number in range(13)}},
+         "scalarResources is {'x/y0': 1"),
         ("a", {"cpu": 1, "mem": 1, "clusterName": "-"}, "clusterName is '-', but must be text like"),
         ("customFlavour", {"cpu": 1, "mem": 1}, "name is 'customFlavour', but must be another name."),
     ],
@@ -80,3 +82,8 @@ def test_those_that_are_built_in() -> None:
 def test_its_cluster_is_listed() -> None:
     """[D-128]"""
     assert ".spec.clusterName" in [column["path"] for column in flavour.NOUN["columns"]]
+
+
+def test_twelve_scalars_are_the_most() -> None:
+    spec = {"cpu": 1, "memory": 1, "scalarResources": {f"x/y{number}": 1 for number in range(12)}}
+    assert check.read(SPEC, spec)[1] == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from paddleflow_core.model import check, grant, own
+from paddleflow_core.model import check, grant, own, user
 
 from tests.support import documents
 
@@ -130,3 +130,43 @@ def test_a_queue_with_children_is_not_granted() -> None:
     assert "the children leaf-0, but" in few.text()
     assert list(grant.beside("g", {"queue": "leaf-0"}, queues)) == []
     assert list(grant.beside("g", {"fileSystem": "n/f"}, queues)) == []
+
+
+TO: dict[str, Any] = {"queue": "q", "people": ["Alice", "bob"]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "queues", "people", "left"),
+    [
+        (TO, ["other"], ["carol"], None),
+        (TO, ["q"], [], []),
+        (TO, [], ["Alice"], {"queue": "q", "people": ["bob"]}),
+        (TO, [], ["Alice", "bob"], []),
+        ({**TO, "groups": ["g"]}, [], ["Alice", "bob"], {"queue": "q", "people": [], "groups": ["g"]}),
+        ({"fileSystem": "team/data", "namespaces": ["n"]}, ["data", "team/data"], ["n"], None),
+    ],
+)
+def test_a_grant_without_a_queue_or_user_that_is_gone(
+    spec: dict[str, Any], queues: list[str], people: list[str], left: dict[str, Any] | list[Any] | None
+) -> None:
+    *_roles, binding = grant.build("G", "", spec)
+    objects = [own.object_name(user.NOUN, one) for one in people]
+    expected = grant.build("G", "", left) if isinstance(left, dict) else left
+    assert grant.left(binding, queues, objects) == expected
+
+
+def test_what_else_was_declared_of_a_grant_stays() -> None:
+    *_roles, binding = grant.build("g", "", TO)
+    binding["metadata"]["labels"]["cost"] = "1"
+    binding["metadata"]["annotations"]["why"] = "it"
+    for one in grant.left(binding, [], ["paddleflow-user-bob"]) or [{}]:
+        labels = one["metadata"]["labels"]
+        assert (labels["cost"], one["metadata"]["annotations"]["why"]) == ("1", "it")
+        assert f"{user.LABEL}bob" not in labels
+        assert f"{user.LABEL}Alice" in labels
+
+
+def test_a_binding_that_is_no_grant_is_nobodys_to_take_away() -> None:
+    *_roles, binding = user.build("bob", "", {"identities": ["b"]})
+    binding["metadata"]["labels"][grant.QUEUE] = "q"
+    assert grant.left(binding, ["q"], ["paddleflow-user-bob"]) is None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from paddleflow_core.model import check, job
-from paddleflow_core.model.jobs import paddle, pods, ray, spark
+from paddleflow_core.model.jobs import paddle, pods, ray, ray_env, spark
 
 from tests.support import jobs
 
@@ -301,7 +301,7 @@ def test_rays_start_parameters(args: list[str], line: str) -> None:
 
 def test_ray_has_no_runtime_environment_unless_one_is_given() -> None:
     assert ray.runtime_env({}) is None
-    assert ray.members({"OTHER": "x"}) == []
+    assert ray_env.members({"OTHER": "x"}) == []
 
 
 def test_spark_takes_whole_cores_and_leaves_room_beside_the_heap() -> None:

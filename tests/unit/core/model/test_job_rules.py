@@ -138,6 +138,9 @@ TASK: list[tuple[dict[str, Any], Any, str]] = [
     ({**SINGLE, "fs": {"mountPath": "/data"}}, None, "fs.name is missing, but must be the file system's name."),
     ({**SINGLE, "fs": {"name": "data"}}, {"mounts": {}}, "fs.name is 'data', but must be a file system that the job's namespace may use."),
     ({**SINGLE, "fs": {"name": "data", "mountPath": "/"}}, None, "fs.mountPath is '/', but must be a directory of its own."),
+    ({**SINGLE, "fs": {"name": "data", "mountPath": "//"}}, None, "fs.mountPath is '/', but must be a directory of its own."),
+    ({**SINGLE, "fs": {"name": "a", "mountPath": "/data"}, "extraFS": [{"name": "b", "mountPath": "//data"}]}, None,
+     "extraFS[0].mountPath is '/data', but must be a directory of its own."),
     ({**SINGLE, "fs": {"name": "data", "mountPath": "/.."}}, None, "fs.mountPath is '/', but must be a directory of its own."),
     ({**SINGLE, "fs": {"name": "data", "mountPath": "."}}, None, "fs.mountPath is '.', but must be text like ^/"),
     ({**SINGLE, "fs": {"name": "data", "hostPath": "/etc"}}, None, "fs.hostPath is not known here, but must be one of id, mountPath,"),
@@ -257,3 +260,17 @@ def test_codes_are_the_references() -> None:
     assert codes({**SINGLE, "flavour": {"name": "huge"}}, {"flavours": {}}) == {"FlavourNotFound"}
     assert codes({**SINGLE, "flavour": {"cpu": 0}}) == {"FlavourInvalidField"}
     assert codes({"kind": "workflow", **SINGLE}) == {"RequiredFieldEmpty"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "good"),
+    [
+        ("port", 65534, True),
+        ("port", 65535, False),
+        ("displayName", "x" * 512, True),
+        ("displayName", "x" * 513, False),
+    ],
+)
+def test_bounds_of_a_job(field: str, value: object, good: bool) -> None:
+    problems = check.read(job.NOUN["spec"], {field: value})[1]
+    assert [problem.path for problem in problems] == ([] if good else [(field,)])

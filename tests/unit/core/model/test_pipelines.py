@@ -29,7 +29,11 @@ def phase(word: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("file", "spec", "text"),
     [
-        ("pipeline", {}, "document is missing, but must be text from 1 to 1048576 characters, or a mapping."),
+        ("pipeline", {}, "document is missing, but must be the text of the pipeline, by src too. A file of a file system, by"),
+        ("pipeline", {"document": "x", "fsName": "lab"}, "fileSystem is given beside document, but must be left out, or given"),
+        ("pipeline", {"document": "x", "path": "a"}, "path is given beside document, but must be left out, or given in the"),
+        ("pipeline", {"path": "a"}, "fileSystem is missing, but must be the file system that path is a file of."),
+        ("pipeline", {"fileSystem": "lab", "path": "/a"}, "path is '/a', but must be text like"),
         ("pipeline", {"document": 1}, "document is 1, but must be text from"),
         ("pipeline", {"document": "é" * 600000}, "document is 1200000 bytes of UTF-8, but must be at most 1048576 bytes."),
         ("pipeline", {"document": "x" * (2**20 + 1)}, "document is 1048577 characters long, but must be text"),
@@ -54,6 +58,13 @@ def phase(word: str, **more: Any) -> dict[str, Any]:
         ("pipeline_schedule", {**SCHEDULE, "startTime": "tomorrow"}, "startTime is 'tomorrow', but must be a time such as"),
         ("pipeline_schedule", {**SCHEDULE, "startTime": "2026-01-02T00:00:00Z", "endTime": "2026-01-02T01:00:00+01:00"},
          "endTime is '2026-01-02T01:00:00+01:00', but must be after startTime, 2026-01-02T00:00:00Z."),
+        ("pipeline_schedule", {**SCHEDULE, "timeZone": "Nowhere/Nope"}, "timeZone is 'Nowhere/Nope', but must be a time zone of"),
+        ("pipeline_schedule", {**SCHEDULE, "timeZone": "Local"}, "timeZone is 'Local', but must be a time zone of the IANA"),
+        ("pipeline_schedule", {**SCHEDULE, "crontab": "TZ=Local @daily"}, "crontab is of the zone 'Local', but must be a time"),
+        ("pipeline_schedule", {**SCHEDULE, "expireInterval": -1}, "expireInterval is -1, but must be a whole number from 0 to"),
+        ("pipeline_schedule", {**SCHEDULE, "concurrency": -1}, "concurrency is -1, but must be a whole number from 0 to 1000"),
+        ("pipeline_schedule", {**SCHEDULE, "historyLimit": 10001}, "historyLimit is 10001, but must be a whole number from 0"),
+        ("pipeline_schedule", {**SCHEDULE, "catchup": "perhaps"}, "catchup is 'perhaps', but must be true or false."),
         ("pipeline_schedule", {**SCHEDULE, "concurrencyPolicy": "forbid"}, "concurrencyPolicy is 'forbid', but must be one of"),
     ],
 )  # fmt: skip
@@ -66,7 +77,12 @@ def test_what_is_wrong(file: str, spec: dict[str, Any], text: str) -> None:
     ("file", "spec"),
     [
         ("pipeline", {"document": {"name": "a"}, "desc": "d", "owner": "alice", "removedVersions": ["1"]}),
-        ("pipeline_run", {"fsName": "lab", "dockerEnv": "i"}),
+        ("pipeline", {"fileSystem": "lab"}),
+        ("pipeline", {"fileSystem": "lab", "path": "a/b.yaml"}),
+        ("pipeline_run", {"fsName": "lab", "dockerEnv": "i", "failureStrategy": "continue"}),
+        ("pipeline_schedule", {**SCHEDULE, "timeZone": "Europe/Berlin", "expireInterval": 0, "historyLimit": 0}),
+        # As a playbook has it that is run again when all is over.
+        ("pipeline_schedule", {**SCHEDULE, "endTime": "2001-01-01 00:00:00"}),
         ("pipeline_run", {"pipeline": {"name": "a", "version": 1}, "fileSystem": "lab", "disabled": ["a.b-c"]}),
         ("pipeline_schedule", {**SCHEDULE, "startTime": "2026-01-31 08:00:00", "endTime": "2026-02-01t00:00:00z"}),
         ("pipeline_schedule", {**SCHEDULE, "crontab": "CRON_TZ=UTC @every 5m", "timezone": None}),
@@ -225,6 +241,72 @@ def test_a_pipeline_that_schedules_use_stays() -> None:
     )
 
 
+def test_a_version_that_a_schedule_uses_stays() -> None:
+    used = {"spec": {"removedVersions": [1]}, "status": {"usedVersions": [1, 2], "schedules": ["nightly"]}}
+    assert pipeline.judge("present", used, {"removedVersions": [1, 3]}) is None
+    assert pipeline.judge("present", used, {"removedVersions": [1, 2]}) == (
+        "its version 2 is used by a schedule, and cannot be removed: change or stop the schedule first"
+    )
+
+
+def test_a_file_of_a_file_system_has_a_name() -> None:
+    (built,) = pipeline.build("p", "team", {"fileSystem": "lab"})
+    assert built["spec"] == {"fileSystem": "lab", "path": "./run.yaml"}
+    assert pipeline.build("p", "team", pipeline.declared(built)) == [built]
+
+
+@pytest.mark.parametrize(
+    ("state", "found", "verdict"),
+    [
+        ("present", phase("running"), None),
+        ("stopped", phase("running"), None),
+        ("stopped", phase("running", spec={"stop": True}), ""),
+        ("stopped", phase("terminated"), ""),
+        ("stopped", phase("success"), ""),
+        ("absent", phase("running"), "it is running: stop it first, by the state stopped and wait"),
+        ("absent", phase("terminated"), None),
+        ("absent", {}, None),
+    ],
+)
+def test_whether_a_live_schedule_can_come_into_a_state(state: str, found: dict[str, Any], verdict: str | None) -> None:
+    assert pipeline_schedule.judge(state, found, {}) == verdict
+
+
+def test_a_schedule_is_stopped_by_its_name_alone() -> None:
+    changed = pipeline_schedule.change("stopped", "Every_Night", "team", {})
+    (built,) = pipeline_schedule.build("Every_Night", "team", SCHEDULE)
+    assert changed["spec"] == {"stop": True}
+    assert changed["metadata"] == {"name": built["metadata"]["name"], "namespace": "team"}
+    assert list(pipeline_schedule.state_problems("stopped", "s", {})) == []
+    assert list(pipeline_schedule.state_problems("absent", "s", SCHEDULE)) == []
+    texts = [one.text() for one in pipeline_schedule.state_problems("stopped", "s", {"suspend": True})]
+    assert texts == [
+        "suspend is given, but must be left out where the state is stopped. A schedule that is there already is named alone."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("noun", "name", "good"),
+    [
+        ("pipeline", "a" * 128, True), ("pipeline", "a" * 129, False), ("pipeline", "_a-1", True), ("pipeline", "1a", False),
+        ("pipeline_schedule", "ab", True), ("pipeline_schedule", "a", False), ("pipeline_schedule", "a" * 50, True),
+        ("pipeline_schedule", "a" * 51, False), ("pipeline_schedule", "a_-1", True), ("pipeline_schedule", "1a", False),
+        ("pipeline_run", "a-1", True), ("pipeline_run", "A", False), ("pipeline_run", "a" * 64, False),
+    ],
+)  # fmt: skip
+def test_the_forms_of_names(noun: str, name: str, good: bool) -> None:
+    _read, problems = check.read({"name": FILES[noun].NOUN["name"]}, {"name": name})
+    assert (problems == []) is good
+
+
+@pytest.mark.parametrize(
+    ("field", "default"),
+    [("concurrency", 0), ("concurrencyPolicy", "suspend"), ("expireInterval", 0), ("catchup", False)],
+)
+def test_what_a_schedule_does_when_nothing_is_said(field: str, default: object) -> None:
+    assert pipeline_schedule.NOUN["spec"][field]["default"] == default
+
+
 def test_what_a_wait_is_about() -> None:
     assert pipeline_run.awaited("present", "r") == "r"
     assert pipeline_run.awaited("retried", "r") == "r-retry"
@@ -257,6 +339,7 @@ def test_when_a_schedule_has_ended() -> None:
     assert pipeline_schedule.failed("present", phase("running")) == ""
     assert pipeline_schedule.failed("present", {}) == ""
     assert pipeline_schedule.failed("present", phase("success")) == "it is success: no reason is given"
+    assert pipeline_schedule.failed("stopped", phase("terminated")) == ""
 
 
 def test_when_a_document_was_refused() -> None:

@@ -122,12 +122,24 @@ def test_what_somebody_else_wrote_into_an_annotation_is_shown_as_it_is() -> None
         ("default", {}, "name is 'default', but must be another name. Volcano's own queues have these names."),
         ("Root", {}, "name is 'Root', but must be another name."),
         ("a", {"parent": "a"}, "parent is 'a', the queue itself, but must be another queue."),
-        ("a", {"quotaType": "volcanoCapabilityQuota", "min": {"cpu": 1}}, "min is given, but must be left out"),
+        (
+            "a",
+            {"quotaType": "volcanoCapabilityQuota", "min": {"cpu": 1}, "lendable": False},
+            "lendable is false, but must",
+        ),
         ("a", {"lendable": False}, "lendable is false, but must be true where there is no min."),
         ("a", {"isolation": "physical"}, "nodeGroup is missing, but must be the group of nodes"),
         ("a", {"min": {"cpu": "2000m"}, "max": {"cpu": 1}}, "min.cpu is 2000m, but must be at most max.cpu, 1."),
         ("a", {"location": {"zone": "a b"}}, "location.zone is 'a b', but must be text like ^([A-Za-z0-9]"),
         ("a", {"max": {"cpu": -1}}, "max.cpu is -1, but must be"),
+        ("a", {"parent": "A"}, "parent is 'A', but must be text like"),
+        ("a", {"nodeGroup": "a_b"}, "nodeGroup is 'a_b', but must be text like"),
+        ("a", {"namespace": "a.b"}, "namespace is 'a.b', but must be text like"),
+        ("a\n", {"namespace": "a\n"}, "namespace is 'a\\n', but must be text like"),
+        ("a", {"ordering": "LIFO"}, "ordering is 'LIFO', but must be one of Fair, StrictFIFO, BestEffortFIFO."),
+        ("a", {"withinQueue": "Any"}, "withinQueue is 'Any', but must be one of Never, LowerPriority."),
+        ("a", {"isolation": "none"}, "isolation is 'none', but must be one of logical, physical."),
+        ("a", {"schedulingPolicy": ["age"]}, "schedulingPolicy[0] is 'age', but must be one of priority."),
         ("a", {"quotaType": "other"}, "quotaType is 'other', but must be one of elasticQuota, volcanoCapabilityQuota."),
     ],
 )
@@ -137,6 +149,54 @@ def test_what_is_wrong_with_a_queue(name: str, spec: dict[str, Any], text: str) 
 
 def test_a_good_queue_has_no_problems() -> None:
     assert said("a", min={"cpu": 1, "memory": "1Gi"}, max={"cpu": "1000m"}, parent="b", lendable=False) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "part"),
+    [
+        ({"ordering": "BestEffortFIFO"}, {"paddleflow.org/ordering": "BestEffortFIFO"}),
+        ({"ordering": "Fair"}, {}),
+        ({"withinQueue": "LowerPriority"}, {"paddleflow.org/within-queue": "LowerPriority"}),
+        ({"isolation": "logical"}, {}),
+        ({"schedulingPolicy": ["priority"]}, {"paddleflow.org/scheduling-policy": '["priority"]'}),
+        ({"quotaType": "volcanoCapabilityQuota"}, {"paddleflow.org/quota-type": "volcanoCapabilityQuota"}),
+    ],
+)
+def test_words_of_a_queue(spec: dict[str, Any], part: dict[str, str]) -> None:
+    assert said("a", **spec) == []
+    (built,) = queue.build("a", "", spec)
+    assert built["metadata"]["annotations"] == part
+
+
+def test_what_is_reclaimed_is_volcanos_own_field() -> None:
+    assert [queue.build("a", "", {"reclaimable": one})[0]["spec"]["reclaimable"] for one in (True, False)] == [
+        True,
+        False,
+    ]
+
+
+def test_the_references_names_are_taken() -> None:
+    spec, problems = check.read(SPEC, {"maxResources": {"cpu": 2, "mem": "1Gi"}, "minResources": {"cpu": 1}})
+    assert (spec, problems) == ({"max": {"cpu": 2, "memory": "1Gi"}, "min": {"cpu": 1}}, [])
+
+
+def test_jobs_are_ordered_fairly_when_nothing_is_said() -> None:
+    assert [SPEC[field]["default"] for field in ("ordering", "withinQueue", "isolation")] == [
+        "Fair",
+        "Never",
+        "logical",
+    ]
+
+
+def test_an_entitlement_that_the_type_knows_nothing_of_is_ignored_with_a_remark() -> None:
+    spec = {"quotaType": "volcanoCapabilityQuota", "min": {"cpu": 4}, "max": {"cpu": 2}}
+    assert said("a", **spec) == []
+    (built,) = queue.build("a", "", spec)
+    assert built["spec"] == {"weight": 1, "parent": "root", "capability": {"cpu": "2"}}
+    assert queue.remarks("a", spec) == [
+        "min is ignored: a queue with quotaType volcanoCapabilityQuota guarantees nothing."
+    ]
+    assert queue.remarks("a", {"min": {"cpu": 4}}) == queue.remarks("a", {}) == []
 
 
 # ---- opening and closing ----------------------------------------------------------------------------------------------
@@ -179,6 +239,10 @@ def test_volcano_is_told_once(now: str | None, state: str, action: str | None) -
             {},
             "its isolation is physical and cannot become logical; remove",
         ),
+        ({"namespace": "a"}, {"namespace": "b"}, "its namespace is a and cannot become b; remove the queue"),
+        ({"namespace": "a"}, {}, "its namespace is a and cannot become none"),
+        ({"namespace": "a"}, {"namespace": "a"}, None),
+        ({}, {"namespace": "a"}, None),
     ],
 )
 def test_what_a_queue_was_made_for_stays(before: dict[str, Any], spec: dict[str, Any], reason: str | None) -> None:

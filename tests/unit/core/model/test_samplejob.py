@@ -66,7 +66,15 @@ def test_a_live_job_says_the_declaration_that_it_was_built_from(spec: dict[str, 
         ({"schedule": "0 0 31 2 *"}, "schedule is '0 0 31 2 *' (a rule that never comes true"),
         ({"timeZone": "no zone"}, "timeZone is 'no zone', but must be text like"),
         ({"concurrencyPolicy": "Never"}, "concurrencyPolicy is 'Never', but must be one of Forbid, Allow, Replace."),
+        ({"timeZone": "Local"}, "timeZone is 'Local', but must be a time zone of the IANA database"),
         ({"failedRunsHistoryLimit": -1}, "failedRunsHistoryLimit is -1"),
+        (
+            {"successfulRunsHistoryLimit": 101},
+            "successfulRunsHistoryLimit is 101, but must be a whole number from 0 to 100.",
+        ),
+        ({"startingDeadlineSeconds": -1}, "startingDeadlineSeconds is -1, but must be a whole number of at least 0."),
+        ({"syncOptions": {"force-update": "maybe"}}, "syncOptions.force-update is 'maybe', but must be true or false."),
+        ({"syncOptions": {"delete-src": 1}}, "syncOptions.delete-src is 1, but must be true or false."),
     ],
 )
 def test_what_is_wrong_with_a_job(spec: dict[str, Any], text: str) -> None:
@@ -77,6 +85,8 @@ def test_what_is_wrong_with_a_job(spec: dict[str, Any], text: str) -> None:
     "spec",
     [
         {"syncOptions": {"source": "bos://bucket.endpoint/x", "destination": "train/", "http-port": 6070, "dry": "no"}},
+        {"syncOptions": {"force-update": True, "delete-src": True, "delete-dst": False}, "startingDeadlineSeconds": 0},
+        {"schedule": "0 2 * * *", "timeZone": "Europe/Berlin", "successfulRunsHistoryLimit": 0},
         {"type": "warmup", "secretRef": None},
         {"type": "warmup", "warmupOptions": {"paths": ["train"], "file": "list", "strategyName": "random"}},
         {"type": "clear", "secretRef": None, "clearOptions": {"paths": ["/dev/shm/pictures"]}},
@@ -88,3 +98,7 @@ def test_what_is_wrong_with_a_job(spec: dict[str, Any], text: str) -> None:
 )
 def test_a_good_job_has_no_problems(spec: dict[str, Any]) -> None:
     assert said(**spec) == []
+
+
+def test_how_many_jobs_are_kept_when_nothing_is_said() -> None:
+    assert [SPEC[field]["default"] for field in ("successfulRunsHistoryLimit", "failedRunsHistoryLimit")] == [3, 1]

@@ -65,6 +65,8 @@ def mounted(**options: Any) -> dict[str, Any]:
         ({"partitions": 0}, "partitions is 0, but must be a whole number from 1 to"),
         ({"csi": {"driver": "other"}}, "csi.driver is 'other', but must be one of juicefs."),
         (mounted(free_space_ratio="1"), "csi.juiceFSMountOptions.free-space-ratio is '1', but must be a number from 0"),
+        (mounted(free_space_ratio="15e-1"), "csi.juiceFSMountOptions.free-space-ratio is '15e-1', but must be a number from 0"),
+        (mounted(free_space_ratio="-0.1"), "csi.juiceFSMountOptions.free-space-ratio is '-0.1'"),
         (mounted(free_space_ratio="x"), "csi.juiceFSMountOptions.free-space-ratio is 'x'"),
         (mounted(attr_cache=-1), "csi.juiceFSMountOptions.attr-cache is -1"),
         (mounted(unknown=1), "csi.juiceFSMountOptions.unknown is not known here"),
@@ -93,6 +95,9 @@ def test_what_is_wrong_with_a_data_set(spec: dict[str, Any], text: str) -> None:
         {"cache": {"levels": [{"mediumType": "HDD"}]}},
         mounted(free_space_ratio="0.2", enable_xattr=True, cache_size=307200),
         mounted(free_space_ratio=0),
+        mounted(free_space_ratio="5e-1"),
+        mounted(free_space_ratio=".5"),
+        mounted(free_space_ratio="0.0"),
     ],
 )
 def test_a_good_data_set_has_no_problems(spec: dict[str, Any]) -> None:
@@ -106,3 +111,10 @@ def test_what_the_definition_keeps_of_the_reference_s() -> None:
     ]  # fmt: skip
     assert [name for name, field in SPEC.items() if field.get("required")] == []
     assert sampleset.NOUN["short_names"] == ["sps"]
+
+
+@pytest.mark.parametrize(
+    ("name", "good"), [("a" * 55, True), ("a" * 56, False), ("a-1", True), ("A", False), ("a\n", False)]
+)
+def test_the_form_of_its_name(name: str, good: bool) -> None:
+    assert (check.read({"name": sampleset.NOUN["name"]}, {"name": name})[1] == []) is good

@@ -114,6 +114,21 @@ def test_keys_in_an_address_are_refused_and_not_repeated() -> None:
         ("hdfs://h:1/x", {**KERBEROS, "kerberos.keytab.data": "planted!"}, {},
          "properties.keyTabData is a value that is not shown, but must be a key table in base64."),
         ("hdfs://h:1/x", {**KERBEROS, "dataTransferProtection": "none"}, {}, "one of authentication, integrity, privacy."),
+        ("hdfs://h:1/x", {**KERBEROS, "kerberos.data.transfer.protection": "x"}, {}, "properties.dataTransferProtection is 'x'"),
+        ("hdfs://h:1/x", {**KERBEROS, "blockSize": 0}, {}, "properties.blockSize is 0, but must be a whole number of bytes above"),
+        ("hdfs://h:1/x", {**KERBEROS, "blockSize": "0.5"}, {}, "properties.blockSize is '0.5', but must be a whole number of"),
+        ("hdfs://h:1/x", {**KERBEROS, "replication": 0}, {}, "properties.replication is 0, but must be a whole number from 1 to"),
+        ("hdfs://h:1/x", {**KERBEROS, "replication": 513}, {}, "a whole number from 1 to 512."),
+        ("hdfs://h:1/x", {**KERBEROS, "umask": "9"}, {}, "properties.umask is '9', but must be text like"),
+        ("s3://b", {**S3, "endpoint": "https://u@host"}, {}, "properties.endpoint is 'https://u@host', but must be text like"),
+        ("s3://b", {**S3, "endpoint": "https://host\n"}, {}, "properties.endpoint is 'https://host\\n', but must be text like"),
+        ("s3://b", {**S3, "region": "eu west"}, {}, "properties.region is 'eu west', but must be text like"),
+        ("s3://b", {**S3, "sessionToken": "t"}, {}, "properties.sessionToken is no property of type s3"),
+        ("bos://b", {**S3, "acl": ""}, {}, "properties.acl is '', but must be text from 1 to 65536 characters."),
+        ("bos://b", {**S3, "sessionToken": ""}, {}, "properties.sessionToken is a value that is not shown"),
+        ("mock://x", {"pvc": "A", "namespace": "n"}, {}, "properties.pvc is 'A', but must be text like"),
+        ("s3://" + "b" * 2044, S3, {}, "url is 's3://bbb"),
+        ("s3://b", {"endpoint": "e"}, {"secretRef": {"name": "A_b"}}, "secretRef.name is 'A_b', but must be text like"),
         ("sftp://h/x", {"user": "u", "hostKey": "k"}, {}, "properties.password is missing"),
         ("sftp://h/x", {**SFTP, "user": None}, {}, "properties.user is missing"),
         ("afs://x", {"username": "u"}, {}, "properties.password is missing"),
@@ -166,6 +181,22 @@ def test_both_sets_of_names_for_kerberos_are_read() -> None:
     assert said("hdfs://h:1/x", short) == []
     assert said("hdfs://h:1/x", KERBEROS) == []
     assert check.read(PROPERTIES, KERBEROS) == check.read(PROPERTIES, short)
+
+
+@pytest.mark.parametrize(
+    ("url", "properties"),
+    [
+        (
+            "hdfs://h:1/x",
+            {**KERBEROS, "kerberos.data.transfer.protection": "privacy", "blockSize": "64Mi", "replication": 512},
+        ),
+        ("hdfs://h:1/x", {"user": "u", "group": "g", "umask": "022", "blockSize": 1}),
+        ("s3://" + "b" * 2043, {**S3, "region": "eu-west-1", "endpoint": "host:9000/path"}),
+        ("bos://b", {**S3, "sts": True, "duration": 60, "acl": "{}", "sessionToken": "t"}),
+    ],
+)
+def test_what_a_store_may_have(url: str, properties: dict[str, Any]) -> None:
+    assert said(url, properties) == []
 
 
 def test_a_host_is_known_by_its_key_unless_told_otherwise() -> None:

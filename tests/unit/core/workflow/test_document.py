@@ -138,6 +138,22 @@ COMPONENTS = [
         "{a: {job: {limitFlavour: {name: f}, limit_flavour: {name: f}}}}",
         "entry_points.a.job.limit_flavour is given twice, but must be given once. Leave limit_flavour out.",
     ),
+    (
+        "{a: {job: {kind: distributed, members: [{role: worker}]}}}",
+        "entry_points.a.job.framework is missing, but must be the framework of a distributed job. [1.11]",
+    ),
+    ("{a: {job: {kind: distributed, framework: paddle}}}", "entry_points.a.job.members is missing, but must be the roles"),
+    (
+        "{a: {job: {kind: distributed, framework: spark, members: [{role: driver}, {role: pserver}]}}}",
+        "entry_points.a.job.members[1].role is 'pserver', but must be one of driver, executor for spark. [1.11]",
+    ),
+    (
+        "{a: {job: {kind: distributed, framework: mpi, members: [{role: master}, {role: worker, min_available: 2}]}}}",
+        "entry_points.a.job.members[1].min_available is 2, but must be at most the member's replicas, 1. [1.11]",
+    ),
+    ("{a: {job: {kind: workflow}}}", "entry_points.a.job.kind is 'workflow', but must be single or distributed. A step"),
+    ("{a: {job: {framework: ray}}}", "entry_points.a.job.framework is 'ray', but must be standalone for kind single"),
+    ("{a: {env: {PF_JOB_TYPE: Distributed}, job: {members: []}}}", "entry_points.a.job.members is missing"),
     ("{a: {job: x}}", "entry_points.a.job is 'x', but must be a mapping"),
     ("{a: {job: {limit_flavour: 1}}}", "entry_points.a.job.limit_flavour is 1, but must be a mapping"),
     ("{a: {job: {members: [{rolle: worker}]}}}", "entry_points.a.job.members[0].rolle is not known here"),
@@ -214,6 +230,9 @@ def test_what_is_wrong_with_the_top_level(top: dict[str, str | None], text: str)
             "{a: {job: {kind: distributed, framework: paddle, schedulingPolicy: {queue: q}, limit_flavour: null, "
             "members: [{role: worker, limit_flavour: {name: f}}]}}}"
         ),
+        "{a: {}, b: {deps: [a, '']}}",
+        "{a: {job: {flavour: {name: f}}}}",
+        "{a: {env: {PF_JOB_TYPE: distributed, PF_JOB_FRAMEWORK: Ray, RAY_JOB_WORKER_REPLICAS: 2}, job: {flavour: {name: f}}}}",
     ],
 )
 def test_what_a_component_may_say(entry_points: str) -> None:
@@ -234,6 +253,37 @@ def test_a_reference_to_nothing_after_the_run_is_told_once() -> None:
 def test_several_steps_and_dags_may_clean_up() -> None:
     after = "{mail: {command: x, artifacts: {output: [o]}}, tidy: {entry_points: {a: {}, b: {deps: a}}}}"
     assert said(around("{make: {}}", post_process=after)) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        ("{}", "entry_points.d.entry_points.s.docker_env is missing, but must be an image. Give docker_env here"),
+        (
+            "{docker_env: i, extra_fs: [{name: a, mount_path: /x}, {name: b, mount_path: /x/}]}",
+            "entry_points.d.entry_points.s.extra_fs[1].mount_path is /x, as of entry_points.d.entry_points.s.extra_fs[0]",
+        ),
+        (
+            "{docker_env: i, cache: {fs_scope: [{name: other}]}}",
+            "entry_points.d.entry_points.s.cache.fs_scope[0].name is 'other', but must be one that step s mounts, lab. [1.8]",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_step_within_a_dag(step: str, text: str) -> None:
+    found = said(around(f"{{d: {{entry_points: {{s: {step}}}}}}}", docker_env=None))
+    assert any(line.startswith(text) for line in found), found
+
+
+def test_no_step_after_the_run_has_a_cache_at_whatever_depth() -> None:
+    found = said(around(STEP, post_process="{d: {entry_points: {s: {cache: {enable: true}}}}}"))
+    (line,) = found
+    assert line.startswith("post_process.d.entry_points.s.cache.enable is true, but must be left out of post_process.")
+
+
+@pytest.mark.parametrize("entry_points", [None, "{}", "null"])
+def test_a_document_has_components(entry_points: str | None) -> None:
+    text = "name: demo\n" + ("" if entry_points is None else f"entry_points: {entry_points}\n")
+    assert said(text) == ["entry_points is missing or empty, but must be a mapping of at least one component. [1.2]"]
 
 
 def test_dags_have_a_bottom() -> None:

@@ -30,6 +30,7 @@ DEFINED = "{c: {parameters: {k: {type: int, default: 1}}}, dag: {entry_points: {
         ("{type: str}", "parameters.p.type is 'str', but must be one of string"),
         ("{type: Int}", "In small letters. [Y-15]"),
         ("{type: 1}", "parameters.p.type is 1, but must be text"),
+        ("{type: '', default: x}", "parameters.p.type is '', but must be one of string, int, float, path, list"),
         (
             "{type: int, value: 1}",
             "parameters.p.value is not known here, or given twice, but must be one of default, description",
@@ -94,6 +95,15 @@ def test_parameters_are_a_mapping(parameters: str) -> None:
         ("d.s.f", "nan", "is 'nan', but must be a number"),
         ("d.s.l", "x", "is 'x', but must be a list"),
         ("d.s.l", "{}", "is '{}', but must be a list"),
+        ("d.s.l", '[{"a": 1}, true]', "parameters.d.s.l[0] is {'a': 1}, but must be text, a number or a list of these"),
+        ("d.s.l", '[{"a": 1}, true]', "parameters.d.s.l[1] is True, but must be text, a number or a list of these"),
+        ("d.s.l", '["{{PF_RUN_ID}}"]', "parameters.d.s.l[0] is '{{PF_RUN_ID}}', but must be without a template"),
+        ("d.s.l", "[" * 20000 + "]" * 20000, "but must be a list, which type list of d.s asks for"),
+        ("n", "1_000", "parameters.n is '1_000', but must be a whole number, which type int of d.s asks for. [R-15]"),
+        ("n", " 1", "parameters.n is ' 1', but must be a whole number"),
+        ("n", "1\n", "parameters.n is '1\\n', but must be a whole number"),
+        ("d.s.f", "1_0.5", "is '1_0.5', but must be a number"),
+        ("d.s.f", "1e999", "is '1e999', but must be a number"),
         ("path", "a b", "is 'a b', but must be text of letters"),
         ("r.k", "x", "is 'x', but must be a whole number, which type int of r asks for"),
         ("g.s.n", "x", "is 'x', but must be a whole number, which type int of g.s asks for"),
@@ -110,7 +120,7 @@ def test_what_a_run_cannot_say_of_parameters(key: str, value: str, text: str) ->
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("n", "5"), ("make.n", "x"), ("word", ""), ("d.s.f", "1"), ("d.s.l", "[1, 2]"), ("r.k", "5"), ("g.s.n", "5"),
+        ("n", "5"), ("n", "-5"), ("make.n", "x"), ("word", ""), ("d.s.f", "1"), ("d.s.f", "-.5e3"), ("d.s.l", "[1, [2]]"), ("r.k", "5"), ("g.s.n", "5"),
         ("d.n", "{{make.n}}"), ("d.s.n", "{{PF_PARENT.n}}"), ("d.s.n", ""), ("k", "7"),
     ],
 )  # fmt: skip

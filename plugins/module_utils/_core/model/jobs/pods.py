@@ -164,7 +164,8 @@ def mounts(job: Job, spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str
         key = mount.get("name") or mount.get("id", "")
         found = known.get(key, {})
         path = mount.get("mountPath") or f"{MOUNTS}/{found.get('id') or mount.get('id') or key}"
-        yield key, mount, found, posixpath.normpath(path)
+        # Two slashes at the beginning are one, but for POSIX, which keeps them.
+        yield key, mount, found, posixpath.normpath(f"/{path.lstrip('/')}" if path.startswith("/") else path)
 
 
 def workdir(job: Job, task: Task) -> str:

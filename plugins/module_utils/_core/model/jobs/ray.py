@@ -13,9 +13,10 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from . import tasks
+from .ray_env import HEAD, WORKER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from .pods import Extra
     from .tasks import Job, Task
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 PORT = 6379
 # Of `ray start`: those without a value.
 _FLAGS = ("head", "block", "no-monitor", "disable-usage-stats")
-_HEAD, _WORKER = "RAY_JOB_HEADER_", "RAY_JOB_WORKER_"
 
 
 def extras(job: Job) -> dict[str, Extra]:
@@ -48,7 +48,7 @@ def _head(task: Task, address: str) -> Extra:
     before = f'ray health-check --address "$RAY_ADDRESS" >/dev/null 2>&1 ||\n{start} || exit\n'
     found: Extra = {"env": env, "before": before, "args": ()}
     found["command"] = entrypoint(task.spec)
-    stop = task.spec.get("env", {}).get(f"{_HEAD}PRE_STOP")
+    stop = task.spec.get("env", {}).get(f"{HEAD}PRE_STOP")
     if stop:
         found["preStop"] = stop
     return found
@@ -83,9 +83,9 @@ def parameters(spec: Mapping[str, Any]) -> dict[str, str]:
     for argument in spec.get("args", ()):
         name, _colon, value = argument.partition(":")
         found[name.strip().lstrip("-")] = value.strip().strip("'")
-    for prefix in (f"{_HEAD}START_PARAMS_", f"{_WORKER}START_PARAMS_"):
+    for prefix in (f"{HEAD}START_PARAMS_", f"{WORKER}START_PARAMS_"):
         for name, value in spec.get("env", {}).items():
-            if name.startswith(prefix) and (prefix.startswith(_HEAD) == (spec["role"] == "master")):
+            if name.startswith(prefix) and (prefix.startswith(HEAD) == (spec["role"] == "master")):
                 found[name.removeprefix(prefix).lower().replace("_", "-")] = value
     return found
 
@@ -98,26 +98,3 @@ def runtime_env(env: Mapping[str, str]) -> Any:
         return json.loads(base64.b64decode(env["RAY_JOB_RUNTIME_ENV"], validate=True))
     except binascii.Error as error:
         raise ValueError(str(error)) from error
-
-
-def members(env: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-    """Head and workers of a job that says them in its environment, as steps of pipelines do."""
-    if not any(name.startswith("RAY_JOB_") for name in env):
-        return []
-    worker = _member("worker", _WORKER, env)
-    for field, name in (("replicas", "REPLICAS"), ("minAvailable", "MIN_REPLICAS"), ("maxReplicas", "MAX_REPLICAS")):
-        text = env.get(f"{_WORKER}{name}", "")
-        if text.isdecimal():
-            worker[field] = int(text)
-    return [_member("master", _HEAD, env), worker]
-
-
-def _member(role: str, prefix: str, env: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {"role": role}
-    if f"{prefix}FLAVOUR" in env:
-        found["flavour"] = {"name": env[f"{prefix}FLAVOUR"]}
-    if f"{prefix}IMAGE" in env:
-        found["image"] = env[f"{prefix}IMAGE"]
-    if f"{prefix}PRIORITY" in env:
-        found["schedulingPolicy"] = {"priority": env[f"{prefix}PRIORITY"].upper()}
-    return found

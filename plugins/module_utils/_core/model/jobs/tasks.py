@@ -121,9 +121,9 @@ def members(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     if spec.get("kind", "single") == "single":
         return [{"role": "worker"}]
     if spec.get("framework") == "ray":
-        from . import ray
+        from . import ray_env
 
-        return ray.members(spec.get("env", {}))
+        return ray_env.members(spec.get("env", {}))
     return []
 
 
