@@ -13,7 +13,13 @@ from tests.support.kube_api import define
 from tools import tree
 
 SIZE = {"cpu": 1, "memory": "1Gi"}
-S3 = {"url": "s3://bucket/data", "properties": {"endpoint": "https://minio.example.org"}}
+
+
+def store(key: str) -> dict[str, Any]:
+    endpoint = {"endpoint": "https://minio.example.org", "access_key": "AKEXAMPLE", "secret_key": key}
+    return {"url": "s3://bucket/data", "properties": endpoint}
+
+
 DOCUMENT = {"name": "p", "entry_points": {"step": {"command": "echo", "docker_env": "image"}}}
 # The module, its options, and what else stands in the task.
 CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -34,8 +40,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("queue", {"name": "q", "max": {"cpu": 2}, "labels": {"a": "b"}}, {}),
     ("queue", {"name": "q", "min": {"cpu": 3}, "max": {"cpu": 2}}, {}),
     ("queue_info", {"name": "q"}, {}),
-    ("filesystem", {"name": "data", **S3, "access_key": "AKEXAMPLE", "secret_key": "planted-s"}, {}),
-    ("filesystem", {"name": "data", **S3, "access_key": "AKEXAMPLE", "secret_key": "planted-t"}, {}),
+    ("filesystem", {"name": "data", **store("planted-s")}, {}),
+    ("filesystem", {"name": "data", **store("planted-t")}, {}),
     ("filesystem_info", {"name": "data"}, {}),
     ("pipeline", {"name": "p", "document": DOCUMENT}, {}),
     ("pipeline", {"name": "p", "src": "no-such-file.yaml"}, {}),
