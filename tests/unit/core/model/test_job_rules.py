@@ -202,6 +202,8 @@ TEMPLATES: list[tuple[dict[str, Any], Any, str]] = [
      "extensionTemplate.kind is 'Job.batch.volcano.sh/v1alpha1', but must be the job's kind, PaddleJob.kubeflow.org/v1."),
     ({"kind": "distributed", "framework": "paddle", **SINGLE, "extensionTemplate": POD}, None,
      "extensionTemplate.kind is Pod, but must be a kind that says the tasks of a job without members."),
+    ({**PADDLE, "extensionTemplate": {**VOLCANO, "spec": {"policies": [{"events": "PodFailed"}]}}}, None,
+     "extensionTemplate.spec.policies[0].events is 'PodFailed', but must be a list."),
     ({**PADDLE, "extensionTemplate": {**VOLCANO, "spec": {"tasks": [{"name": "driver"}]}}}, None,
      "extensionTemplate.spec.tasks[0].name is 'driver', but must be one of the members', worker."),
     (jobs.asked("PaddleJob.kubeflow.org/v1", dist("paddle", worker(), worker())), None,
