@@ -28,8 +28,6 @@ BESIDE: dict[str, Any] = {
     "logs": {"type": "bool", "default": False},
     "log_lines": {"type": "int", "default": 100},
 }
-# By which a pod says whose it is: Volcano's word, and ours for jobs that operators make pods of.
-_JOB, _OURS = "volcano.sh/job-name", "paddleflow-job-id"
 
 
 def kind(module: AnsibleModule) -> tuple[str, str]:
@@ -49,7 +47,7 @@ def more(
         return
     spaces = {one["metadata"]["namespace"] for one in found}
     # Of one job alone its own pods; of several all those of their namespaces, in one list for each.
-    label = _JOB if kind(module)[0].startswith("batch.volcano.sh/") else _OURS
+    label = state.label(kind(module)[0])
     selector = f"{label}={found[0]['metadata']['name']}" if len(found) == 1 else label
     pods: dict[tuple[str, str], list[Object]] = {}
     groups: dict[tuple[str, str], Object] = {}

@@ -27,7 +27,8 @@ _REACHED = {"running": ("running", "succeeded"), "succeeded": ("succeeded",), "s
 
 def run() -> NoReturn:
     module, declarations = noun.begin(job, BESIDE)
-    foreign = any(tasks.kind(one.spec) != tasks.VOLCANO for one in declarations)
+    # What is named alone may be of any kind.
+    foreign = any(tasks.kind(one.spec) != tasks.VOLCANO or one.state != "present" for one in declarations)
     try:
         client = connect.client(module, discover=foreign)
         how = noun.manner(module, client)

@@ -20,6 +20,11 @@ PREEMPTED_BY, STATUS = "paddleflow.org/preempted-by", "jobStatus"
 CARDS = ("BAIDU_COM_GPU_IDX", "volcano.sh/gpu-index", "volcano.sh/vgpu-ids-new")
 
 
+def label(api: str) -> str:
+    """By which a pod says whose it is: Volcano's word, and ours for jobs that operators make pods of."""
+    return "volcano.sh/job-name" if api.startswith("batch.volcano.sh/") else "paddleflow-job-id"
+
+
 def observe(
     job: Mapping[str, Any] | None,
     pods: Iterable[Mapping[str, Any]] = (),
