@@ -25,6 +25,7 @@ KINDS = {
 }
 BESIDE: dict[str, Any] = {
     "kind": {"type": "str", "default": "Job"},
+    "states": {"type": "list", "elements": "str", "choices": list(state.WORDS)},
     "logs": {"type": "bool", "default": False},
     "log_lines": {"type": "int", "default": 100},
 }
@@ -62,9 +63,18 @@ def more(
         place = metadata["namespace"]
         group = groups.get((place, f"{metadata['name']}-{metadata['uid']}"))
         entry |= state.observe(one, pods.get((place, metadata["name"]), ()), group)
-        if module.params["logs"]:
-            for task in entry["tasks"]:
-                task["log"] = _log(client, task, module.params["log_lines"], deadline)
+    # Newest first; times of the API server are in the order of their text.
+    wanted = module.params["states"]
+    pairs = sorted(zip(found, entries, strict=True), key=_made, reverse=True)
+    entries[:] = [entry for _one, entry in pairs if not wanted or entry["state"] in wanted]
+    if module.params["logs"]:
+        for task in (task for entry in entries for task in entry["tasks"]):
+            task["log"] = _log(client, task, module.params["log_lines"], deadline)
+
+
+def _made(pair: tuple[Object, Mapping[str, Any]]) -> str:
+    made: str = pair[0]["metadata"]["creationTimestamp"]
+    return made
 
 
 def _log(client: Client, task: Mapping[str, Any], lines: int, deadline: float) -> str:

@@ -57,10 +57,13 @@ def file_system(url: str, **annotations: str) -> dict[str, Any]:
 
 def test_a_file_system_is_mounted_by_its_claim_and_a_local_one_by_its_path() -> None:
     named = {own.FILE_SYSTEM_ID: "fs-science-data"}
-    assert lookups.mount(file_system("s3://bucket/", **named)) == {"id": "fs-science-data"}
-    local = {"id": "fs-science-data", "hostPath": "/srv/data"}
+    assert lookups.mount(file_system("s3://bucket/", **named)) == {"id": "fs-science-data", "type": "s3"}
+    local = {"id": "fs-science-data", "type": "local", "hostPath": "/srv/data"}
     assert lookups.mount(file_system("local://srv/data", **named)) == local
-    assert lookups.mount({"metadata": {"name": "data"}, "spec": {"url": "s3://bucket/"}}) == {"id": "fs-data"}
+    assert lookups.mount({"metadata": {"name": "data"}, "spec": {"url": "s3://bucket/"}}) == {
+        "id": "fs-data",
+        "type": "s3",
+    }
 
 
 def test_of_a_queue_its_state_limit_and_nodes_are_known() -> None:

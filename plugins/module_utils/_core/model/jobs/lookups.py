@@ -52,9 +52,10 @@ def mount(found: Mapping[str, Any]) -> Mount:
     """Where a file system's data is for a pod."""
     identity = found["metadata"].get("annotations", {}).get(FILE_SYSTEM_ID, f"fs-{found['metadata']['name']}")
     url: str = found["spec"]["url"]
-    if url.startswith("local://"):
-        return {"id": identity, "hostPath": url.removeprefix("local:/")}
-    return {"id": identity}
+    known: Mount = {"id": identity, "type": url.partition("://")[0]}
+    if known["type"] == "local":
+        known["hostPath"] = url.removeprefix("local:/")
+    return known
 
 
 def queue(found: Mapping[str, Any]) -> Queue:

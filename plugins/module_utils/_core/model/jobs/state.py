@@ -13,6 +13,9 @@ from .stop import STOP
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+WORDS = (
+    "init", "pending", "running", "succeeded", "failed", "terminating", "terminated", "preempting", "preempted",
+)  # fmt: skip
 FINAL = ("succeeded", "failed", "terminated", "cancelled", "skipped", "preempted")
 # Who took the job's place, and the reference's word for it.
 PREEMPTED_BY, STATUS = "paddleflow.org/preempted-by", "jobStatus"

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         """Where a file system's data is for a pod of the job's namespace."""
 
         id: str
+        # The kind of its store, as its URL begins.
+        type: str
         claim: str
         # Of a local file system, instead of a claim.
         hostPath: str
