@@ -266,7 +266,17 @@ def test_a_bare_name_finds_the_object_of_an_operator(operated: Engine, state: st
     operated.api.kubectl("apply", "--filename=-", stdin=json.dumps(theirs))
     assert run(operated, "bare", check=True, state=state)["objects"][0]["action"] == action
     assert operators(operated, "bare")
-    assert done(operated, "bare", state=state) == action
+    who = "--user=volcano-only"
+    where = f"--namespace={SPACE}"
+    operated.api.kubectl(
+        "create", "role", f"narrow-{state}", "--verb=get,delete", "--resource=jobs.batch.volcano.sh", where
+    )
+    operated.api.kubectl("create", "rolebinding", f"narrow-{state}", f"--role=narrow-{state}", who, where)
+    # Who may not look for it is not told that it is not there.
+    assert "pytorchjobs" in refused(operated, "bare", state=state, impersonate_user="volcano-only").lower()
+    named = {"annotations": {"paddleflow/job-kind-group-version": "Job.batch.volcano.sh/v1alpha1"}}
+    assert done(operated, "bare", state=state, impersonate_user="volcano-only", **named) == "unchanged"
+    assert done(operated, "bare", state=state, wait=True, wait_timeout=20) == action
     assert operators(operated, "bare") == {}
     assert done(operated, "bare", state=state) == "unchanged"
     assert done(operated, "theirs", state=state) == "unchanged"

@@ -186,6 +186,13 @@ def test_no_noun_asks_for_more_when_nothing_changes(
 
 
 @pytest.mark.parametrize("number", [1, 5])
+def test_neither_do_jobs_that_are_not_there(standing: Audited, number: int) -> None:
+    changed, asked = standing.asked("job", objects=numbered("never", namespace="left")[:number], state="absent")
+    assert not changed
+    assert few(asked), asked
+
+
+@pytest.mark.parametrize("number", [1, 5])
 def test_neither_does_apply(standing: Audited, number: int) -> None:
     queues = [
         {

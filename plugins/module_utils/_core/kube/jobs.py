@@ -15,7 +15,7 @@ from ..model.jobs import changes, lookups, pods, state, stop, tasks
 from ..model.names import option, slug
 from . import stopping
 from .declare import Outcome, Wanted, declare, named
-from .errors import DeclarationError, KubeError, MissingError, NotFoundError
+from .errors import BadRequestError, DeclarationError, ForbiddenError, KubeError, MissingError, NotFoundError
 
 if t.TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -40,15 +40,16 @@ class Request(t.NamedTuple):
 
 
 def carry(run: Run, requests: Sequence[Request], recreate: bool) -> list[Outcome]:
-    there = _there(run, requests)
-    left = [one for one in requests if one.state == "present" and not _stays(there, one)]
+    staying = _staying(run, requests)
+    left = [one for position, one in enumerate(requests) if one.state == "present" and position not in staying]
     known = _Known(run, {tasks.queue(one.spec) for one in left} - {""})
     wanted: list[Wanted | Outcome] = []
-    for request in requests:
-        if request.state == "present":
-            live = there.get(_place(request))
-            stays = Outcome(Wanted(_identity(request), where=request.where), "unchanged", live, live)
-            wanted.append(stays if _stays(there, request) else _wanted(known, request, recreate))
+    for position, request in enumerate(requests):
+        live = staying.get(position)
+        if live is not None:
+            wanted.append(Outcome(Wanted(_identity(request), where=request.where), "unchanged", live, live))
+        elif request.state == "present":
+            wanted.append(_wanted(known, request, recreate))
         else:
             engine: t.Literal["absent", "found"] = "absent" if request.state == "absent" else "found"
             wanted.append(Wanted(_identity(request), engine, foreground=True, where=request.where))
@@ -72,26 +73,22 @@ def _identity(request: Request, live: Object | None = None) -> Object:
     return {"apiVersion": identity["apiVersion"], "kind": identity["kind"], "metadata": metadata}
 
 
-def _place(request: Request) -> tuple[str, str, str]:
-    return tasks.kind(request.spec), request.namespace, request.name
-
-
-def _stays(there: Mapping[tuple[str, str, str], Object], request: Request) -> bool:
-    live = there.get(_place(request))
-    return live is not None and changes.same(live, request.spec)
-
-
-def _there(run: Run, requests: Sequence[Request]) -> dict[tuple[str, str, str], Object]:
-    """The declared jobs that are there. What cannot be read here is told by who writes it."""
-    names: dict[tuple[str, str], set[str]] = {}
-    for kind, namespace, name in (_place(one) for one in requests if one.state == "present"):
-        names.setdefault((kind, namespace), set()).add(name)
-    found: dict[tuple[str, str, str], Object] = {}
-    for (kind, namespace), asked in names.items():
-        with contextlib.suppress(KubeError):
-            live = _of_kind(run, kind, namespace, asked)
-            found.update({(kind, namespace, name): one for name, one in live.items()})
-    return found
+def _staying(run: Run, requests: Sequence[Request]) -> dict[int, Object]:
+    """The jobs that are there as they are declared, by position: no more is asked about them."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for position, one in enumerate(requests):
+        if one.state == "present":
+            places.setdefault((tasks.kind(one.spec), one.namespace), []).append(position)
+    staying: dict[int, Object] = {}
+    for (kind, namespace), positions in places.items():
+        # Who may not read them, or has not their kind, is told by what is done next.
+        with contextlib.suppress(BadRequestError, ForbiddenError, NotFoundError):
+            found = _of_kind(run, kind, namespace, {requests[position].name for position in positions})
+            for position in positions:
+                live = found.get(requests[position].name)
+                if live is not None and changes.same(live, requests[position].spec):
+                    staying[position] = live
+    return staying
 
 
 def _of_kind(run: Run, asked: str, namespace: str, names: Collection[str]) -> dict[str, Object]:
@@ -135,7 +132,8 @@ def _operators_own(run: Run, namespace: str, names: Collection[str]) -> dict[str
     for kind in operators.KINDS:
         with contextlib.suppress(NotFoundError):
             live = _of_kind(run, kind, namespace, names)
-            found.update({name: one for name, one in live.items() if own.is_ours(one)})
+            # Of two versions of a kind the first one tells.
+            found = {name: one for name, one in live.items() if own.is_ours(one)} | found
     return found
 
 

@@ -139,7 +139,7 @@ def revised(spec: dict[str, Any], new: dict[str, Any]) -> tuple[dict[str, Any], 
     """The spec of a live job of an operator, that has defaults and a flavour of its own, before and after."""
     (live,) = job.build("j", "n", spec, jobs.GIVEN)
     live["spec"]["defaulted"] = {"by": "operator"}
-    later = {**jobs.GIVEN, "flavours": {"gpu": {"cpu": 1, "memory": "1Gi"}}}
+    later: Any = {**jobs.GIVEN, "flavours": {"gpu": {"cpu": 1, "memory": "1Gi"}}}
     (built,) = job.build("j", "n", new, later)
     found = changes.revised(live, built, new, later)
     assert found["metadata"] == built["metadata"]

@@ -325,7 +325,7 @@ def test_an_argument_is_never_lost() -> None:
             "members": [{**m, "command": m.get("command", spec.get("command"))} for m in spec["members"]],
         }
         read, _problems = check.read(SPEC, marked)
-        (found,) = job.build(jobs.name(case), "team", read, jobs.GIVEN)  # type: ignore[arg-type]
+        (found,) = job.build(jobs.name(case), "team", read, jobs.GIVEN)
         text = json.dumps({**found, "metadata": {}})
         assert "--marked" in text, case
         lead = next(m["command"] for m in marked["members"] if m["command"])
@@ -380,7 +380,7 @@ def test_what_a_template_says_of_a_task_stays() -> None:
     }
     tasks = [{"name": "master", "policies": [own]}, worker]
     template = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}
-    body = {
+    body: dict[str, Any] = {
         "tasks": tasks,
         "maxRetry": 5,
         "plugins": {"env": [], "svc": ["--mine"]},
