@@ -4,18 +4,15 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
-from ansible.module_utils.common.parameters import remove_values
-from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 from ansible.template import trust_as_template
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply, connect, documents
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import documents
+from ansible_collections.paddleflow.core.plugins.modules import apply
+from ansible_collections.paddleflow.core.plugins.plugin_utils.here import HereAction
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,47 +20,12 @@ if t.TYPE_CHECKING:
 _MANIFESTS = (".yaml", ".yml", ".json")
 
 
-class ActionModule(ActionBase):
-    """Reads files and templates where they are, on the control node; and where the task would run there too, as the same
-    user and by the same Python, it applies them itself: starting a process for a module costs far more than one object."""
+class ActionModule(HereAction):
+    """Reads files and templates where they are, on the control node."""
 
-    _supports_check_mode = True
-    _supports_async = True
-    _supports_diff = True
+    MODULE = apply
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        known = task_vars or {}
-        result: dict[str, t.Any] = super().run(tmp, known)
-        arguments = self._arguments()
-        if not self._here(known):
-            there: dict[str, t.Any] = self._execute_module(
-                module_name="paddleflow.core.apply",
-                module_args=arguments,
-                task_vars=known,
-                wrap_async=self._task.async_val,
-            )
-            return {**result, **there}
-        checked = ArgumentSpecValidator(apply.SPEC).validate(_plain(arguments))
-        if checked.error_messages:
-            return {**result, "failed": True, "changed": False, "msg": _refusal(checked)}
-        params = checked.validated_parameters
-        environment: dict[str, t.Any] = {}
-        ActionBase._compute_environment_string(self, environment)
-        ours = {str(name): str(value) for name, value in _plain(environment).items()}
-        done = apply.carry(params, {**os.environ, **ours}, check=self._task.check_mode, diff=self._task.diff)
-        hidden: dict[str, t.Any] = remove_values(done, checked._no_log_values | connect.secrets(params))
-        return {**result, **hidden}
-
-    def _here(self, known: dict[str, t.Any]) -> bool:
-        python = str(self._templar.template(known.get("ansible_python_interpreter") or "auto"))
-        return (
-            self._connection.transport == "local"
-            and not self._play_context.become
-            and not self._task.async_val
-            and (python.startswith("auto") or os.path.realpath(python) == os.path.realpath(sys.executable))
-        )
-
-    def _arguments(self) -> dict[str, t.Any]:
+    def arguments(self, task_vars: dict[str, t.Any]) -> t.Mapping[str, t.Any]:
         """The options, with what files and templates say in the place of their names."""
         arguments = dict(self._task.args)
         sources = {name: arguments.pop(name, None) for name in ("src", "template")}
@@ -76,22 +38,30 @@ class ActionModule(ActionBase):
         try:
             for name in _names(sources["src"]):
                 for file in _files(Path(ActionBase._find_needle(self, "files", name)), bool(recursive)):
-                    found += documents.parse(file.read_text(encoding="utf-8"), str(file))
+                    found += documents.parse(str(self._read(file)), str(file))
             for name in _names(sources["template"]):
                 path = Path(ActionBase._find_needle(self, "templates", name))
-                text = self._templar.template(trust_as_template(path.read_text(encoding="utf-8")))
-                found += documents.parse(str(text), str(path))
+                found += documents.parse(self._rendered(path, task_vars), str(path))
         except documents.DocumentError as error:
             raise AnsibleActionFail(str(error)) from error
         return {**arguments, "definition": [one for one, _where in found], "places": [where for _one, where in found]}
 
+    def _read(self, path: Path) -> str:
+        """Also what Ansible Vault encrypted."""
+        text: str = self._loader.get_text_file_contents(str(path))
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise AnsibleActionFail(f"{path} is no text in UTF-8: save it as such.") from None
+        return text
 
-def _refusal(checked: ValidationResult) -> str:
-    """As the process of a module says it."""
-    text: str = checked.errors.msg
-    if isinstance(checked.errors[0], UnsupportedError):
-        return f"Unsupported parameters for (paddleflow.core.apply) module: {text}"
-    return text
+    def _rendered(self, path: Path, known: dict[str, t.Any]) -> str:
+        """As ansible.builtin.template does it: what is included is looked for beside the template too."""
+        folders = [*known.get("ansible_search_path", ()), self._loader.get_basedir(), str(path.parent)]
+        places = [place for folder in folders for place in (str(Path(folder, "templates")), str(folder))]
+        templar = self._templar.copy_with_new_env(searchpath=places, available_variables=known)
+        text = templar.template(trust_as_template(self._read(path)), escape_backslashes=False)
+        return "" if text is None else str(text)
 
 
 def _names(given: t.Any) -> list[str]:
@@ -108,17 +78,3 @@ def _files(path: Path, recursive: bool) -> Iterator[Path]:
     if not found:
         raise AnsibleActionFail(f"{path} holds no manifests: files whose names end with {', '.join(_MANIFESTS)}.")
     yield from found
-
-
-def _plain(value: t.Any) -> t.Any:
-    """Without Ansible's marks on values, of which nothing below knows."""
-    if isinstance(value, dict):
-        return {_plain(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, bool) or value is None:
-        return value
-    for kind in (str, int, float):
-        if isinstance(value, kind):
-            return kind(value)
-    return str(value)  # a date, which YAML makes of a text that looks like one

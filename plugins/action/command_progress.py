@@ -18,6 +18,9 @@ from ansible.utils.display import Display
 
 display = Display()
 
+# For a command to put away what it has, before it is killed.
+GRACE_SECONDS = 10.0
+
 
 def progress_line(text: str, seconds: float) -> str:
     """``812/1903 packages compiled (x)`` -> ``812 of 1903 (42 %) packages compiled (x), 1 min 05 s``."""
@@ -53,7 +56,11 @@ class ActionModule(ActionBase):
         progress = Path(str(options["progress_file"]))
         progress.unlink(missing_ok=True)
         started = time.monotonic()
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        # A command writes what it likes, and what is no text must not end it.
+        with (
+            tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out,
+            tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as err,
+        ):
             try:
                 process = subprocess.Popen(
                     argv,
@@ -102,10 +109,14 @@ class ActionModule(ActionBase):
                 if seconds >= timeout:
                     return True
                 with suppress(OSError):  # also when nothing new is there to say: who waits sees that it goes on
-                    display.display(f"    {progress_line(progress.read_text(), seconds)}")
+                    display.display(
+                        f"    {progress_line(progress.read_text(encoding='utf-8', errors='replace'), seconds)}"
+                    )
         finally:
             # Also on the way out of an interrupted play: nothing of the command may outlive the task.
             if process.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGTERM)
-                process.wait()
+                for number in (signal.SIGTERM, signal.SIGKILL):
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, number)
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(timeout=GRACE_SECONDS)

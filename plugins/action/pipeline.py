@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+from ansible_collections.paddleflow.core.plugins.modules import pipeline
 from ansible_collections.paddleflow.core.plugins.plugin_utils.source import SourceAction
 
 
 class ActionModule(SourceAction):
+    MODULE = pipeline
     FIELD = "document"

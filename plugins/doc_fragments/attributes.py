@@ -20,6 +20,10 @@ attributes:
   idempotent:
     description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
     support: full
+  action:
+    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
+    support: full
+    details: Where it would run on the control node, as the same user and by the same Python, no process is started for it.
   action_group:
     description: Use C(group/paddleflow.core.paddleflow) in C(module_defaults) to set the connection for all modules.
     support: full
@@ -44,6 +48,10 @@ attributes:
   idempotent:
     description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
     support: full
+  action:
+    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
+    support: full
+    details: Where it would run on the control node, as the same user and by the same Python, no process is started for it.
   action_group:
     description: Use C(group/paddleflow.core.paddleflow) in C(module_defaults) to set the connection for all modules.
     support: full

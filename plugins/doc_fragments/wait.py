@@ -9,7 +9,9 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   wait:
-    description: Whether to wait until the objects are as declared, not only written.
+    description:
+      - Whether to wait until the objects are as declared, not only written; and until those that shall be absent are gone.
+      - One that is just being deleted is made again when it is gone, instead of being an error.
     type: bool
     default: false
 """

@@ -13,7 +13,9 @@ options:
     type: bool
     default: false
   recreate:
-    description: Whether an object is removed and made anew when a field of it cannot be changed.
+    description:
+      - Whether an object is removed and made anew when a field of it cannot be changed.
+      - It is not when the new one would be refused for another reason, as far as the API server can tell before.
     type: bool
     default: false
   return_content:

@@ -81,6 +81,7 @@ keyed_groups:
 
 import hashlib
 import os
+import re
 import typing as t
 
 from ansible.errors import AnsibleParserError
@@ -98,6 +99,7 @@ if t.TYPE_CHECKING:
     from ansible.parsing.dataloader import DataLoader
     from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.connection import Connection
 
+_HARMLESS = re.compile(r"[\w .,:/@+=-]*")
 FILES = ("paddleflow.yml", "paddleflow.yaml")
 
 
@@ -181,7 +183,9 @@ def _construct(plugin: Constructable, found: plan.Inventory) -> None:
 def _mark(inventory: InventoryData, found: plan.Inventory, composed: Collection[str]) -> None:
     """Ansible takes no text of a plugin for a template, and its list writes each such text as a mapping, which AWX keeps as it is.
 
-    So what cannot be a template is marked as harmless, and only the rest is written that way.
+    So what cannot be a template is marked as harmless, and only the rest is written that way. Harmless is what is made of nothing but
+    letters that no template begins with: a text may begin with other delimiters of its own, and whoever may write the status of a node
+    would run what they like on the control node.
     """
     for host in found.hosts:
         variables = inventory.hosts[host.name].vars
@@ -191,7 +195,7 @@ def _mark(inventory: InventoryData, found: plan.Inventory, composed: Collection[
 
 def _harmless(value: t.Any) -> t.Any:
     if isinstance(value, str):
-        return value if "{" in value else trust_as_template(value)
+        return trust_as_template(value) if _HARMLESS.fullmatch(value) else value
     if isinstance(value, dict):
         return {key: _harmless(item) for key, item in value.items()}
     return [_harmless(item) for item in value] if isinstance(value, list) else value

@@ -50,10 +50,14 @@ options:
     choices: [present, absent]
     default: present
   set:
-    description: A name for these objects together. They are labelled with it.
+    description:
+      - A name for these objects together. They are labelled with it, and with the namespace, which remembers where the set has objects.
+      - Sets of one name in two namespaces are two.
     type: str
   prune:
-    description: Whether what is labelled as part of the O(set) and is not among these objects is taken away.
+    description:
+      - Whether what is labelled as part of the O(set) and is not among these objects is taken away.
+      - That is what this module wrote, and not what controllers made of it. Nothing is taken away when another object failed.
     type: bool
     default: false
   prune_max:
@@ -66,8 +70,8 @@ options:
     default: 8
   wait_for:
     description:
-      - What O(wait) waits for on each of the objects. Without it, objects of usual kinds are waited for as these say
-        that they are ready, and others are not.
+      - What O(wait) waits for on each of the objects, either a condition or a path. Without it, objects of usual kinds are
+        waited for as these say that they are ready, and others are not.
     type: dict
     suboptions:
       condition:
@@ -77,7 +81,7 @@ options:
         description: The path of a field, such as V(status.phase).
         type: str
       value:
-        description: What has to stand at the path.
+        description: What has to stand at the path; anything, when it is not given.
         type: raw
 extends_documentation_fragment:
   - paddleflow.core.auth
@@ -153,26 +157,27 @@ objects:
       description: Whether it was, or in check mode would be, changed.
       type: bool
     action:
-      description: One of V(created), V(changed), V(recreated), V(deleted), V(unchanged), V(failed).
+      description:
+        - One of V(created), V(changed), V(recreated), V(deleted), V(unchanged), V(kept), V(failed).
+        - V(kept) is what would have been pruned, had nothing failed. An object with an RV(objects[].error) may have been written.
       type: str
     error:
-      description: Why it failed, when it did.
+      description: Why it failed, or did not become ready, when that is so.
       type: str
     object:
       description: The object itself, when O(return_content) asks for it.
       type: dict
 """
 
-import os
-
-from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply, connect
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply
+from ansible_collections.paddleflow.core.plugins.module_utils._glue.module import begun
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=apply.SPEC, supports_check_mode=True)
-    module.no_log_values.update(connect.secrets(module.params))
-    answer = apply.carry(module.params, os.environ, check=module.check_mode, diff=module._diff)
+    module = begun(apply.SPEC)
+    answer = apply.carry(module.params, module.environment, check=module.check_mode, diff=module._diff)
+    for text in answer.pop("warnings", ()):
+        module.warn(text)
     if answer.pop("failed", False):
         module.fail_json(**answer)
     module.exit_json(**answer)

@@ -32,7 +32,13 @@ def options(lookup: LookupBase, variables: Mapping[str, Any] | None, given: Mapp
     return lookup.get_option
 
 
-def objects(option: Option, names: Sequence[object], api_version: str, kind: str) -> list[Object]:
+def objects(option: Option, terms: Sequence[object], api_version: str, kind: str) -> list[Object]:
+    """
+    :param terms: names, and lists of names
+    """
+    names = [name for term in terms for name in (term if isinstance(term, (list, tuple)) else [term])]
+    if terms and not names:
+        return []  # a list of names that is empty, and not no names at all
     selector = ",".join(option("label_selectors") or ())
     if names and selector:
         raise AnsibleLookupError(f"A lookup of {kind} was given names and label_selectors: give one of the two.")

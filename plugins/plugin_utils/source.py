@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
+from ansible_collections.paddleflow.core.plugins.plugin_utils.here import HereAction
 
 _REMEDY = (
     "A document has braces of its own, which Ansible expands before any module sees them: "
@@ -17,12 +18,10 @@ _REMEDY = (
 )
 
 
-class SourceAction(ActionBase):
+class SourceAction(HereAction):
     """Puts the text of `src` in the place of ``FIELD``, for one object and for each of `objects`."""
 
     FIELD: t.ClassVar[str]
-    _supports_check_mode = True
-    _supports_async = True
 
     @classmethod
     def finalize_task_arg(cls, name: str, value: t.Any, *more: t.Any, **named: t.Any) -> t.Any:
@@ -34,18 +33,15 @@ class SourceAction(ActionBase):
                 raise
             raise AnsibleError(_REMEDY) from error
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result: dict[str, t.Any] = super().run(tmp, task_vars)
+    def arguments(self, task_vars: dict[str, t.Any]) -> t.Mapping[str, t.Any]:
         try:
-            arguments = self._read(self._task.args)
+            arguments = self._read(super().arguments(task_vars))
             if isinstance(arguments.get("objects"), list):
                 objects = [self._read(one) if isinstance(one, dict) else one for one in arguments["objects"]]
                 arguments["objects"] = objects
         except AnsibleError as error:
-            return {**result, "failed": True, "msg": str(error)}
-        waited = bool(self._task.async_val)
-        result.update(self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=waited))
-        return result
+            raise AnsibleActionFail(str(error)) from error
+        return arguments
 
     def _read(self, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         source = given.get("src")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,18 @@ from tests.support import checkout_play
 from tests.support.control_plane import ControlPlane
 
 WAYS = ("here", "process")
+# More than one writer writes in a second.
+MANY = 1500
+
+
+LOCAL = {"ansible_connection": "local"}
+# Another host's, as far as Ansible can tell.
+ELSEWHERE = """\
+DOCUMENTATION = "{name: elsewhere, short_description: This host, description: Under another name., author: Tests}"
+from ansible.plugins.connection.local import Connection as Local
+class Connection(Local):
+    transport = "elsewhere"
+"""
 
 
 @pytest.fixture
@@ -52,7 +65,7 @@ class Runner:
         told = "{{ [" + ", ".join(f"r{number}" for number in range(len(tasks))) + "] | to_json }}"
         copied = {"content": told, "dest": str(folder / "results.json")}
         keep = {"ansible.builtin.copy": copied, "check_mode": False, "diff": False}
-        python = {} if way == "here" else {"ansible_python_interpreter": str(self._other_python())}
+        python = {} if way == "here" else {"ansible_python_interpreter": str(checkout_play.other_python(self.folder))}
         text = {
             "hosts": "localhost",
             "connection": "local",
@@ -63,7 +76,12 @@ class Runner:
             "tasks": [*noted, keep],
             **play,
         }
-        done = checkout_play.run(folder, yaml.safe_dump([text]), "--inventory=localhost,", *arguments)
+        (folder / "connection_plugins").mkdir()
+        (folder / "connection_plugins/elsewhere.py").write_text(ELSEWHERE)
+        (folder / "hosts.yml").write_text(
+            yaml.safe_dump({"all": {"hosts": {"localhost": {}, "there": {**LOCAL, **python}}}})
+        )
+        done = checkout_play.run(folder, yaml.safe_dump([text]), "--inventory=hosts.yml", *arguments)
         self.output = done.stdout + done.stderr
         assert done.returncode == 0, self.output
         results: list[Any] = json.loads((folder / "results.json").read_text())
@@ -72,13 +90,6 @@ class Runner:
     def apply(self, way: str = "here", **options: Any) -> Any:
         (result,) = self.tasks(applied(**options), way=way)
         return result
-
-    def _other_python(self) -> Path:
-        script = self.folder / "python"
-        if not script.exists():
-            script.write_text(f'#!/bin/sh\nexec {checkout_play.ANSIBLE.with_name("python")} "$@"\n')
-            script.chmod(0o755)
-        return script
 
 
 @pytest.fixture
@@ -110,44 +121,67 @@ def test_objects_are_applied_once(runner: Runner, team: str, way: str) -> None:
 def test_both_ways_say_the_same(runner: Runner, api: ControlPlane, team: str) -> None:
     """Each case in the process of the play and in one of its own: the same result, but for where it was run."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"key": "planted-value"}}
-    cases: list[dict[str, Any]] = [
-        {"definition": config("one", a="1")},
-        {"definition": [config("one", a="2"), config("two")]},
-        {"definition": json.dumps(config("text")), "return_content": True},
-        {"definition": secret},
-        {"definition": {**secret, "stringData": {"key": "planted-other"}}},
-        {"definition": config("Not-A-Name")},
-        {"definition": {"kind": "ConfigMap"}},
-        {"definition": config("one"), "set": "s", "prune": True},
-        {"definition": config("one"), "prune": True},
-        {"definition": config("one"), "writers": 0},
-        {"definition": config("late"), "wait": True, "wait_timeout": 1, "wait_for": {"condition": "Ready"}},
-        {"definition": {"apiVersion": "no.example.org/v1", "kind": "Nothing", "metadata": {"name": "x"}}},
-        {"definition": config("one"), "state": "absent"},
-        {"definition": config("one"), "kubeconfig": "/nonexistent"},
-        {"definition": config("one"), "unknown": 1},
-        {},
+    pod = {"containers": [{"name": "main", "image": "none"}]}
+    workload = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": pod}}
+    warned = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "warned"}, "spec": workload}
+    inline = json.loads(api.kubectl("config", "view", "--raw", "--output=json"))
+    inline["users"][0]["user"]["password"] = "planted-password"
+    of_environment = {"K8S_AUTH_KUBECONFIG": str(api.kubeconfig)}
+    # Options, and what else stands in the task.
+    cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"definition": config("one", a="1")}, {}),
+        ({"definition": [config("one", a="2"), config("two")]}, {}),
+        ({"definition": json.dumps(config("text")), "return_content": True}, {}),
+        ({"definition": secret}, {}),
+        ({"definition": {**secret, "stringData": {"key": "planted-other"}}}, {}),
+        ({"definition": config("Not-A-Name")}, {}),
+        ({"definition": {"kind": "ConfigMap"}}, {}),
+        ({"definition": config("one"), "set": "s", "prune": True}, {}),
+        ({"definition": config("one"), "prune": True}, {}),
+        ({"definition": config("one"), "writers": 0}, {}),
+        ({"definition": config("late"), "wait": True, "wait_timeout": 1, "wait_for": {"condition": "Ready"}}, {}),
+        ({"definition": {"apiVersion": "no.example.org/v1", "kind": "Nothing", "metadata": {"name": "x"}}}, {}),
+        ({"definition": config("one"), "state": "absent"}, {}),
+        ({"definition": config("one"), "kubeconfig": "/nonexistent"}, {}),
+        ({"definition": config("one"), "unknown": 1}, {}),
+        ({"definition": secret, "wait_timeout": "abc", "api_key": "planted-key"}, {}),
+        ({}, {}),
+        ({"definition": warned}, {}),  # of the namespace's own rule
+        ({"definition": config("inline"), "kubeconfig": inline, "proxy": "http://u:planted-pw@127.0.0.1:9"}, {}),
+        ({"definition": config("environment"), "kubeconfig": ""}, {"environment": of_environment}),
+        ({"definition": config("hidden")}, {"no_log": True}),
+        ({"definition": config("later")}, {"async": 60, "poll": 1}),
+        ({"definition": config("timed")}, {"timeout": 60}),
+        ({"definition": config("delegated")}, {"delegate_to": "there"}),
+        ({"definition": config("connected")}, {"vars": {"ansible_connection": "elsewhere"}}),
     ]
+    if os.geteuid() == 0 and shutil.which("su"):  # who becomes somebody else needs no password
+        cases.append(({"definition": config("become")}, {"become": True, "become_method": "su", "become_user": "root"}))
     found: dict[str, list[Any]] = {}
     for way in WAYS:
-        space = f"{team}-{way}"
+        space = f"{team[:40]}-{way}"
         api.kubectl("create", "namespace", space)
-        options = [{"paddleflow.core.apply": {"namespace": space, **case}} for case in cases]
+        api.kubectl("label", "namespace", space, "pod-security.kubernetes.io/warn=restricted")
+        tasks = [{"paddleflow.core.apply": {"namespace": space, **options}, **more} for options, more in cases]
         for mode in (("--check", "--diff"), ("--diff", "-vvv")):
-            results = runner.tasks(*options, way=way, arguments=mode)
+            left_out = ("async", "poll") if mode[0] == "--check" else ()  # Ansible itself refuses the two together
+            given = [{key: value for key, value in task.items() if key not in left_out} for task in tasks]
+            results = runner.tasks(*given, way=way, arguments=mode)
             found.setdefault(way, []).extend(_comparable(result, space) for result in results)
-            assert "planted" not in runner.output.split("TASK", 1)[1].replace(json.dumps(options), ""), way
+            assert "planted" not in runner.output, way
     for number, (here, process) in enumerate(zip(found["here"], found["process"], strict=True)):
         assert here == process, cases[number % len(cases)]
+    told = {json.dumps(one) for one in found["here"] if "The API server warns: would violate PodSecurity" in one}
+    assert told
 
 
 def _comparable(result: Any, space: str) -> Any:
     """Without what differs between any two runs, and without what only says how a process ended."""
-    noise = ("invocation", "exception", "module_stdout", "module_stderr", "rc", "warnings", "ansible_facts")
+    noise = ("exception", "module_stdout", "module_stderr", "rc", "ansible_facts", "ansible_job_id", "results_file")
     text = json.dumps({key: value for key, value in result.items() if key not in noise}, sort_keys=True)
     text = text.replace(space, "SPACE")
     text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b", "UID", text)
-    return re.sub(r"Supported parameters include.*|not ready after \d+ s", "", text)
+    return re.sub(r"Supported parameters include.*?\.|not ready after \d+ s", "", text)
 
 
 def test_files_and_directories_are_read_as_they_are(runner: Runner, team: str, tmp_path: Path) -> None:
@@ -237,10 +271,21 @@ def test_the_environment_of_a_task_names_the_cluster(runner: Runner, team: str, 
 
 
 def test_a_task_that_runs_into_its_timeout_writes_nothing_more(runner: Runner, team: str) -> None:
+    """Every object of it is older than what was written after it had returned, also when all is over."""
     waiting = {"definition": config("late"), "namespace": team, "wait": True, "wait_for": {"condition": "Ready"}}
-    (result,) = runner.tasks({"paddleflow.core.apply": {**waiting, "wait_timeout": 60}, "timeout": 3})
-    assert result["failed"]
+    many = {"namespace": team, "writers": 1, "definition": [config(f"c{number}") for number in range(MANY)]}
+    late, busy, _marker = runner.tasks(
+        {"paddleflow.core.apply": {**waiting, "wait_timeout": 60}, "timeout": 3},
+        {"paddleflow.core.apply": many, "timeout": 1},
+        applied(namespace=team, definition=config("marker")),
+    )
+    assert late["failed"]
     assert live(runner.api, team, "late")
+    assert busy["failed"], "so many are written in a second here: declare more"
+    after = int(live(runner.api, team, "marker")["metadata"]["resourceVersion"])
+    listed = runner.api.kubectl("get", "configmaps", f"--namespace={team}", "--output=json")
+    versions = {one["metadata"]["name"]: int(one["metadata"]["resourceVersion"]) for one in json.loads(listed)["items"]}
+    assert [name for name, version in versions.items() if version > after] == []
 
 
 def test_asynchronous_tasks_run_in_a_process(runner: Runner, team: str) -> None:
@@ -270,7 +315,9 @@ def test_kinds_that_are_defined_in_the_same_list_can_be_used_in_it(runner: Runne
     }  # fmt: skip
     door = {"apiVersion": "apply.example.org/v1", "kind": "Door", "metadata": {"name": "front"}, "spec": {"open": True}}
     given: dict[str, Any] = {"namespace": team, "definition": [door, definition], "set": "doors", "prune": True}
-    check, created, again = runner.tasks(applied(check=True, **given), applied(**given), applied(**given))
+    less = applied(**{**given, "definition": [definition]})
+    check, created, again, lost = runner.tasks(applied(check=True, **given), applied(**given), applied(**given), less)
     assert actions(check) == actions(created) == ["front created", "doors.apply.example.org created"]
     assert not again["changed"]
+    assert actions(lost) == ["doors.apply.example.org unchanged", "front deleted"]
     runner.api.kubectl("delete", "crd", "doors.apply.example.org")

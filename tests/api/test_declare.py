@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from typing import Any
 
@@ -200,3 +201,174 @@ def test_many_at_once_keep_their_order_and_are_listed_once(client: Client, team:
     finally:
         del client.transport.request
     assert requests == ["GET"]
+
+
+def service(namespace: str, **selector: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "one", "namespace": namespace},
+        "spec": {"ports": [{"port": 80}], "selector": selector},
+    }
+
+
+def policy(namespace: str, **rule: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "one", "namespace": namespace},
+        "spec": {"podSelector": {}, "ingress": [rule]},
+    }
+
+
+def role(namespace: str, **rule: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "one", "namespace": namespace},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"], **rule}],
+    }
+
+
+PEERS = [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]
+
+
+@pytest.mark.parametrize(
+    ("make", "more", "less"),
+    [
+        (service, {"app": "a", "tier": "b"}, {"app": "a"}),
+        (policy, {"from": PEERS, "ports": [{"port": 80}]}, {"ports": [{"port": 80}]}),
+        (policy, {"from": PEERS, "ports": [{"port": 80}]}, {"from": PEERS}),
+        (role, {"resourceNames": ["a"]}, {}),
+    ],
+    ids=["selector", "from", "ports", "resourceNames"],
+)
+def test_less_of_what_is_one(client: Client, team: str, make: Any, more: dict[str, Any], less: dict[str, Any]) -> None:
+    assert actions(run(client, make(team, **more))) == ["created"]
+    assert actions(run(client, make(team, **more))) == ["unchanged"]
+    (would,) = run(client, make(team, **less), check=True)
+    (did,) = run(client, make(team, **less))
+    assert (would.action, did.action) == ("changed", "changed")
+    assert did.after is not None
+    found = did.after.get("spec", did.after)
+    part = found.get("selector") or (found.get("ingress") or found.get("rules"))[0]
+    assert not (set(more) - set(less)) & set(part)
+    assert actions(run(client, make(team, **less))) == ["unchanged"]
+
+
+def test_text_that_looks_like_a_quantity_is_text(client: Client, team: str) -> None:
+    for name, one, other in (("a", "1.10", "1.1"), ("b", "1000", "1k")):
+        run(client, settings(team, name, version=one))
+        assert actions(run(client, settings(team, name, version=other))) == ["changed"]
+    labelled = settings(team, "c")
+    for value in ("1.2", "1.20"):
+        labelled["metadata"]["labels"] = {"version": value}
+        assert actions(run(client, labelled))[0] in ("created", "changed")
+
+
+def uid(api: ControlPlane, namespace: str) -> str:
+    text = api.kubectl("get", "configmap", "one", "-n", namespace, "--output=jsonpath={.metadata.uid}")
+    return str(text)
+
+
+def test_what_could_not_be_made_again_is_not_taken_away(api: ControlPlane, client: Client, team: str) -> None:
+    """Another field is wrong too, or a policy refuses what is new: in check mode the same."""
+    run(client, {**settings(team, a="1"), "immutable": True})
+    before = uid(api, team)
+    wrong = {**settings(team, a="2"), "immutable": True}
+    wrong["data"]["not a key"] = "1"
+    refused = {**settings(team, a="3"), "immutable": True}
+    refused["metadata"]["labels"] = {"refused": "yes"}
+    rule = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": team},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+                ]
+            },
+            "validations": [
+                {
+                    "expression": "!has(object.metadata.labels) || !('refused' in object.metadata.labels)",
+                    "message": "not that one",
+                }
+            ],
+        },
+    }
+    binding = {
+        **rule,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "spec": {"policyName": team, "validationActions": ["Deny"]},
+    }
+    run(client, rule, binding)
+    probe = {**settings(team, "probe"), "metadata": {**refused["metadata"], "name": "probe"}}
+    until = time.monotonic() + 30
+    while not run(client, probe)[0].error:  # nothing tells when a policy is heeded
+        run(client, Wanted(probe, "absent"))
+        assert time.monotonic() < until
+    for wanted, said in ((wrong, "not a key"), (refused, "not that one")):
+        would, did = (run(client, Wanted(wanted, recreate=True), check=check)[0] for check in (True, False))
+        assert (would.action, did.action) == ("failed", "failed")
+        assert said in str(did.error)
+        assert str(would.error) == str(did.error)
+        assert uid(api, team) == before
+
+
+def held(api: ControlPlane, client: Client, team: str) -> None:
+    run(client, settings(team, a="1"))
+    patch = json.dumps({"metadata": {"finalizers": ["example.org/hold"]}})
+    api.kubectl("patch", "configmap", "one", "-n", team, "--type=merge", "-p", patch)
+
+
+def let_go(api: ControlPlane, team: str) -> None:
+    api.kubectl("patch", "configmap", "one", "-n", team, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+
+
+def test_what_is_taken_away_is_changed_though_it_takes_its_time(api: ControlPlane, client: Client, team: str) -> None:
+    held(api, client, team)
+    gone = Wanted(settings(team), "absent")
+    (first,) = run(client, gone)
+    assert (first.action, first.error) == ("deleted", None)
+    assert actions(run(client, gone, check=True)) == actions(run(client, gone)) == ["unchanged"]
+    (waited,) = declare(Run(client, time.monotonic() + 1, wait=True), [gone])
+    assert waited.action == "failed"
+    assert "waits for its finalizers example.org/hold" in str(waited.error)
+    let_go(api, team)
+    held(api, client, team)
+    (waited,) = declare(Run(client, time.monotonic() + 1, wait=True), [gone])
+    assert (waited.action, waited.changed, bool(waited.error)) == ("deleted", True, True)
+    let_go(api, team)
+
+
+def test_what_is_on_its_way_out_is_made_again_when_it_is_gone(api: ControlPlane, client: Client, team: str) -> None:
+    held(api, client, team)
+    run(client, Wanted(settings(team), "absent"))
+    for check in (True, False):
+        (refused,) = run(client, settings(team, a="1"), check=check)
+        assert refused.action == "failed"
+        assert "is being deleted, which waits for its finalizers example.org/hold" in str(refused.error)
+    assert actions(run(client, settings(team, a="1"), check=True, wait=True)) == ["recreated"]
+    timer = threading.Timer(0.5, let_go, [api, team])
+    timer.start()
+    assert actions(run(client, settings(team, a="1"), wait=True)) == ["recreated"]
+    timer.join()
+    assert actions(run(client, settings(team, a="1"))) == ["unchanged"]
+
+
+def test_check_mode_knows_what_would_be_ensured_where_there_is_nothing_yet(client: Client) -> None:
+    assert actions(run(client, Wanted(settings("declare-nowhere"), "ensured"), check=True)) == ["created"]
+    (refused,) = run(client, Wanted(settings("declare-nowhere"), "ensured"))
+    assert refused.action == "failed"
+
+
+def test_what_is_left_over_goes_only_when_nothing_failed(client: Client, team: str) -> None:
+    run(client, settings(team, "old"))
+    wrong = settings(team, "wrong")
+    wrong["data"] = {"not a key": "1"}
+    old = Wanted(settings(team, "old"), "absent", leftover=True)
+    none = Wanted(settings(team, "none"), "absent", leftover=True)
+    for check in (True, False):
+        assert actions(run(client, wrong, old, none, check=check)) == ["failed", "kept", "unchanged"]
+    assert actions(run(client, settings(team, "right"), old, none)) == ["created", "deleted", "unchanged"]

@@ -191,15 +191,23 @@ def test_options_come_before_the_environment(api: ControlPlane, reading: User, t
     assert reading
 
 
+# A template without braces: its first line says what begins one.
+HEADER = "#jinja2:variable_start_string:'(',variable_end_string:')'\n(6 * 7)"
+
+
 def test_what_others_wrote_is_text_and_never_a_template(cluster: Client, reading: User, tmp_path: Path) -> None:
     odd = inventories.node("odd")
-    odd["status"]["conditions"] = [{"type": "Odd", "status": "{{ 6 * 7 }}"}]
+    texts = {"Odd": "{{ 6 * 7 }}", "Header": HEADER}
+    odd["status"]["conditions"] = [{"type": name, "status": text} for name, text in texts.items()]
     inventories.put(cluster, odd)
     try:
-        source = config(tmp_path, compose={"seen": "paddleflow_conditions.Odd"})
+        source = config(
+            tmp_path, compose={"seen": "paddleflow_conditions.Odd", "other": "paddleflow_conditions.Header"}
+        )
         found = listing(source, **reading.environment).variables["odd"]
         # As Ansible writes what it must not evaluate when it reads the list again.
         assert found["seen"] == found["paddleflow_conditions"]["Odd"] == {"__ansible_unsafe": "{{ 6 * 7 }}"}
+        assert found["other"] == found["paddleflow_conditions"]["Header"] == {"__ansible_unsafe": HEADER}
         assert "ansible_host" not in found
     finally:
         cluster.delete(cluster.kind("v1", "Node"), "odd")

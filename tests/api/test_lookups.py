@@ -62,6 +62,8 @@ NAMES = " | map(attribute='metadata.name')"
 
 FOUND: list[tuple[str, Any]] = [
     (QUEUE.format("'team-a', 'org', ") + NAMES, ["team-a", "org"]),
+    (QUEUE.format("['team-a', 'org'], ") + NAMES, ["team-a", "org"]),
+    (QUEUE.format("[], "), []),
     (QUEUE.format("") + NAMES, ["org", "physics", "research", "team-a"]),
     (QUEUE.format("label_selectors='team=org', ") + NAMES, ["org"]),
     (QUEUE.format("label_selectors='team=nobody', "), []),

@@ -97,7 +97,7 @@ def runnable(name: str) -> list[dict[str, Any]]:
         task[action] = {key: value for key, value in (task[action] or {}).items() if key not in guides.ANSWERED}
         module = action.rpartition(".")[2]
         again = f"again_{number}"
-        sent = {**task, "vars": {**task.get("vars", {}), "in_process": False}}
+        sent = {**task, "vars": {**task.get("vars", {}), "ansible_python_interpreter": "{{ other_python }}"}}
         tasks += [sent, {**task, "register": again}]
         results = f"({again}.results if 'results' in {again} else [{again}])"
         said = examples.attributes(module)
@@ -121,6 +121,7 @@ def test_the_examples_run_and_change_nothing_the_second_time(
             "connection": "local",
             "gather_facts": False,
             "diff": True,
+            "vars": {"other_python": str(checkout_play.other_python(tmp_path))},
             "module_defaults": {"group/paddleflow.core.paddleflow": {"kubeconfig": str(served.kubeconfig)}},
             "tasks": runnable(name),
         }

@@ -123,6 +123,15 @@ def test_keys_that_are_not_declared_any_more_go_with_their_secret(served: Contro
     assert "secretKey: hidden" in would["diff"][1]["before"]
     assert would["diff"][1]["after"] == ""
     assert there(served, "secret", kept)
+    # An object that could not be written still needs it.
+    patch = '{"spec":{"independentMountProcess":true}}'
+    served.kubectl("patch", "filesystem", "moved", f"--namespace={NAMESPACE}", "--type=merge", f"--patch={patch}")
+    refused = run(served, "filesystem", **referred, independent_mount_process=False)
+    assert [(one["kind"], one["action"]) for one in refused["objects"]] == [
+        ("FileSystem", "failed"),
+        ("Secret", "kept"),
+    ]
+    assert there(served, "secret", kept)
     assert done(served, "filesystem", **referred) == ["FileSystem changed", "Secret deleted"]
     assert not there(served, "secret", kept)
     assert done(served, "filesystem", **referred) == ["FileSystem unchanged"]

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from paddleflow_core.kube.client import Client
 from paddleflow_core.kube.kinds import Kind
-from paddleflow_core.kube.watch import Stop, watch
+from paddleflow_core.kube.stop import Stop
+from paddleflow_core.kube.watch import watch
 
 from tests.support import checklogs
 from tests.support.binaries import artifacts, built

@@ -45,3 +45,12 @@ def _prepared(folder: Path, playbook: str, arguments: Sequence[str | Path]) -> t
         "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
     }
     return [ANSIBLE, folder / "play.yml", *arguments], ours
+
+
+def other_python(folder: Path) -> Path:
+    """The same Python by another path, to which tasks are sent that Ansible would otherwise run within itself."""
+    script = folder / "python"
+    if not script.exists():
+        script.write_text(f'#!/bin/sh\nexec {ANSIBLE.with_name("python")} "$@"\n')
+        script.chmod(0o755)
+    return script

@@ -6,6 +6,7 @@ and environment in, the task's result out."""
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,14 @@ from .._core.kube import sets
 from .._core.kube.declare import Outcome, Run, Wanted
 from .._core.kube.errors import KubeError
 from .._core.kube.queue_tree import carry as declare
-from .._core.plan import manifests
+from .._core.plan import manifests, prune
 from .._core.plan.prune import TooManyError
 from . import arguments, connect, documents, results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from .._core.kube.client import Client
     from .._core.kube.conditions import Check
 
 SPEC: dict[str, Any] = {
@@ -42,28 +44,30 @@ SPEC: dict[str, Any] = {
     **arguments.WRITE,
     **arguments.WAIT,
 }
+# It stands in labels, and in selectors of them.
+SET_NAME = r"(?=.{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 # Kinds whose schema we know, so that a difference is one and not the server's own way to write it.
 _EXACT = ("paddleflow.org/", "batch.paddlepaddle.org/", "paddlepaddle.org/", "scheduling.volcano.sh/v1beta1")
 
 
 def carry(params: Mapping[str, Any], environment: Mapping[str, str], *, check: bool, diff: bool) -> dict[str, Any]:
     """The result of the task."""
+    client = None
     try:
         wrong = _contradiction(params)
         if wrong:
-            return _failed(params, wrong)
+            return refused(params, wrong)
         found = manifests.objects(_documents(params), params["namespace"] or "")
         client = connect.to(params, environment, discover=True)
         client.namespace = params["namespace"] or client.namespace
-        run = Run(
-            client, time.monotonic() + params["wait_timeout"], check, params["force_conflicts"], params["writers"]
-        )
+        until = time.monotonic() + params["wait_timeout"]
+        run = Run(client, until, check, params["force_conflicts"], params["writers"], params["wait"])
         outcomes = _declared(run, params, found)
         if not check and not any(one.error for one in outcomes):
             outcomes = _waited(run, params, outcomes)
     except (KubeError, manifests.ManifestError, documents.DocumentError, TooManyError) as error:
-        return _failed(params, str(error))
-    return {**results.answer(outcomes, params["return_content"], diff), **_invocation(params)}
+        return {**refused(params, str(error)), **_warnings(client)}
+    return {**results.answer(outcomes, params["return_content"], diff), **_invocation(params), **_warnings(client)}
 
 
 def _contradiction(params: Mapping[str, Any]) -> str:
@@ -71,13 +75,31 @@ def _contradiction(params: Mapping[str, Any]) -> str:
         return "Nothing is given: give definition, src or template."
     if params["prune"] and not params["set"]:
         return "prune is given without set: name the set whose objects these are all of."
+    if params["set"] and not re.fullmatch(SET_NAME, params["set"]):
+        return f"set is {params['set']!r}, but must be a label's value: at most 63 letters, digits, dots, underscores and hyphens."
     if params["prune"] and params["state"] == "absent":
         return "prune is given with state absent: leave one of them out."
     if not 1 <= params["writers"] <= 64:
         return f"writers is {params['writers']}, but must be from 1 to 64."
-    wait_for = params["wait_for"] or {}
-    if wait_for and bool(wait_for.get("condition")) == bool(wait_for.get("path")):
+    return _contradiction_of_waiting(params)
+
+
+def _contradiction_of_waiting(params: Mapping[str, Any]) -> str:
+    from .._core.kube.conditions import PathError
+
+    wait_for = params["wait_for"]
+    if not wait_for:
+        return ""
+    if bool(wait_for.get("condition")) == bool(wait_for.get("path")):
         return "wait_for must have either condition, or path and value."
+    if wait_for.get("condition") and wait_for.get("value") is not None:
+        return "wait_for has condition and value: leave value out, or give the path at which it has to stand."
+    if not params["wait"] or params["state"] == "absent":
+        return "wait_for is given without anything to wait for: set wait, with state present, or leave wait_for out."
+    try:
+        _asked(params)
+    except PathError as error:
+        return f"wait_for: {error}"
     return ""
 
 
@@ -100,65 +122,115 @@ def _declared(run: Run, params: Mapping[str, Any], found: Sequence[manifests.Man
     if not name:
         return declare(run, wanted)
     now, before = sets.places(run, objects), sets.remembered(run, name)
-    surplus = sets.surplus(run, name, objects, before | now, params["prune_max"]) if params["prune"] else []
-    if state == "present" and not now <= before:
-        sets.remember(run, name, before | now)
-    outcomes = declare(run, [*wanted, *(Wanted(dict(one), "absent", where=f"set {name}") for one in surplus)])
-    kept = not params["prune"] or any(one.error for one in outcomes)
-    if not kept and before - now:
-        sets.remember(run, name, now)
+    left: list[Wanted] | None = None
+    if params["prune"]:
+        live = sets.live(run, name, before | now)
+        surplus = prune.surplus(objects, live, name, params["prune_max"], run.client.manager)
+        left = [Wanted(one, "absent", where=f"set {name}", leftover=True, known=one) for one in surplus]
+        known = {(one["apiVersion"], prune.key(one)): one for one in live}
+        wanted = [one._replace(known=known.get((one.object["apiVersion"], prune.key(one.object)))) for one in wanted]
+    if state == "absent":
+        return declare(run, wanted)
+    return _remembering(run, name, now, before, wanted, left)
+
+
+def _remembering(
+    run: Run, name: str, now: set[sets.Place], before: set[sets.Place], wanted: list[Wanted], left: list[Wanted] | None
+) -> list[Outcome]:
+    """What became of a set. Its places are remembered before anything is written there, and forgotten when nothing is left."""
+    # The namespace that remembers it has to be there for that.
+    home = [] if run.check or now <= before else [one for one in wanted if _is_home(run, one)]
+    first = declare(run, home)
+    try:
+        if not now <= before:
+            sets.remember(run, name, before | now)
+    except KubeError as error:
+        if not any(one.changed or one.error for one in first):
+            raise
+        told = first[0] if first[0].error else first[0].failing(error)
+        return [told if one in home else Outcome(one, "failed", error=error) for one in wanted]
+    rest = iter(declare(run, [*(one for one in wanted if one not in home), *(left or ())]))
+    outcomes = [first[0] if one in home else next(rest) for one in wanted] + list(rest)
+    if left is not None and before - now and not any(one.error for one in outcomes):
+        try:
+            sets.remember(run, name, now)
+        except KubeError as error:
+            record = Wanted(sets.record(run, name, now), where=f"set {name}")
+            outcomes.append(Outcome(record, "failed", error=error))
     return outcomes
+
+
+def _is_home(run: Run, one: Wanted) -> bool:
+    return bool(one.object["kind"] == "Namespace" and one.object["metadata"]["name"] == run.client.namespace)
 
 
 def _waited(run: Run, params: Mapping[str, Any], outcomes: list[Outcome]) -> list[Outcome]:
     if not params["wait"] or params["state"] == "absent":
         return outcomes
-    from .._core.kube import conditions
     from .noun import waited
 
-    asked = params["wait_for"] or {}
-    checks: dict[int, Check] = {}
+    asked = _asked(params)
+    checks = {}
     for position, outcome in enumerate(outcomes):
-        if outcome.after is None:
-            continue
-        if asked.get("condition"):
-            checks[position] = conditions.condition(asked["condition"])
-        elif asked.get("path"):
-            checks[position] = conditions.value(asked["path"], asked.get("value"))
-        else:
-            usual = _usual(outcome.after)
-            if usual is not None:
-                checks[position] = usual
+        check = None if outcome.after is None else asked or _usual(outcome.after)
+        if check is not None:
+            checks[position] = check
     return waited(run, checks, outcomes) if checks else outcomes
 
 
-def _usual(live: Mapping[str, Any]) -> Check | None:
-    """By which objects of the usual kinds say that they are ready."""
+def _asked(params: Mapping[str, Any]) -> Check | None:
+    """What the user waits for.
+
+    :raises PathError: when its path cannot be read
+    """
     from .._core.kube import conditions
 
-    kind = live["kind"]
-    if kind == "CustomResourceDefinition":
-        return conditions.condition("Established")
-    if kind == "Deployment":
-        return conditions.condition("Available")
-    if kind in ("Job", "Pod") and live["apiVersion"] in ("batch/v1", "v1"):
-        return conditions.condition("Complete" if kind == "Job" else "Ready")
-    if kind == "PersistentVolumeClaim":
-        return conditions.value("status.phase", "Bound")
-    if kind == "Queue":
-        return conditions.one_of("status.state", ["Open", "Closing", "Closed"])
-    if kind in ("FileSystem", "FileSystemLink"):
-        return conditions.condition("Ready")
+    asked = params["wait_for"] or {}
+    if asked.get("condition"):
+        return conditions.condition(asked["condition"])
+    if asked.get("path"):
+        return (
+            conditions.there(asked["path"])
+            if asked["value"] is None
+            else conditions.value(asked["path"], asked["value"])
+        )
     return None
 
 
-def _failed(params: Mapping[str, Any], text: str) -> dict[str, Any]:
+def _usual(live: Mapping[str, Any]) -> Check | None:
+    """By which objects of the usual kinds say that they are ready, or never will be."""
+    from .._core.kube import conditions
+
+    usual: dict[tuple[str, str], Check] = {
+        ("", "PersistentVolumeClaim"): conditions.value("status.phase", "Bound"),
+        ("", "Pod"): conditions.unless(_has_failed, conditions.condition("Ready")),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"): conditions.condition("Established"),
+        ("apps", "Deployment"): conditions.condition("Available"),
+        ("batch", "Job"): conditions.unless(_has_failed, conditions.condition("Complete")),
+        ("paddleflow.org", "FileSystem"): conditions.condition("Ready"),
+        ("paddleflow.org", "FileSystemLink"): conditions.condition("Ready"),
+        ("scheduling.volcano.sh", "Queue"): conditions.one_of("status.state", ["Open", "Closing", "Closed"]),
+    }
+    return usual.get((live["apiVersion"].rpartition("/")[0], live["kind"]))
+
+
+def _has_failed(found: Mapping[str, Any]) -> str:
+    from .._core.kube import conditions
+
+    if conditions.at(found, "status.phase") == "Failed":
+        return f"its status.phase is 'Failed'{conditions.last(found)}"
+    failed = conditions.at(found, "status.conditions[?(@.type=='Failed')]")
+    return conditions.said(failed) if failed and failed.get("status") == "True" else ""
+
+
+def refused(params: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {"failed": True, "changed": False, "msg": text, **_invocation(params)}
 
 
+def _warnings(client: Client | None) -> dict[str, Any]:
+    found = connect.warnings(client.transport) if client else []
+    return {"warnings": found} if found else {}
+
+
 def _invocation(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, but not the objects: there may be Secrets among them."""
-    given = params["definition"]
-    number = len(given) if isinstance(given, list) else 1
-    shown = {**params, "definition": f"{number} documents" if given is not None else None}
-    return {"invocation": {"module_args": shown}}
+    return {"invocation": {"module_args": connect.shown(params)}}

@@ -13,16 +13,15 @@ from .._core.plan import capacity, inventory
 from . import arguments, info
 
 if TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.client import Client
+    from .module import Module
 
 
 def run() -> NoReturn:
     info.answer({**arguments.READ, **arguments.AUTH}, _cluster)
 
 
-def _cluster(module: AnsibleModule, client: Client, deadline: float) -> dict[str, Any]:
+def _cluster(module: Module, client: Client, deadline: float) -> dict[str, Any]:
     from .._core.kube.served import served
 
     version = client.version(deadline=deadline)

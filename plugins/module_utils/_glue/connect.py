@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from .._core.kube import config
+from .._core.kube import config, proxy
 from .._core.kube.client import Client
 from .._core.kube.transport import Transport
 from .._core.plan.compare import MANAGER
@@ -19,20 +18,20 @@ from .arguments import AUTH
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.connection import Connection
+    from .module import Module
 
 
 AGENT = "paddleflow.core"
 
 
-def client(module: AnsibleModule, discover: bool = False, manager: str = MANAGER) -> Client:
+def client(module: Module, discover: bool = False, manager: str = MANAGER) -> Client:
     """
     :raises ConfigError: when nothing names a cluster, or what names it is wrong
     """
-    module.no_log_values.update(secrets(module.params))
-    return to(module.params, os.environ, discover, manager)
+    made = to(module.params, module.environment, discover, manager)
+    module.transport = made.transport
+    return made
 
 
 def to(params: Mapping[str, Any], environment: Mapping[str, str], discover: bool, manager: str = MANAGER) -> Client:
@@ -40,7 +39,9 @@ def to(params: Mapping[str, Any], environment: Mapping[str, str], discover: bool
     :param discover: for kinds beyond those that the client knows of itself
     :raises ConfigError: when nothing names a cluster, or what names it is wrong
     """
-    transport = Transport(connection(params.get, environment), agent=AGENT)
+    server = connection(params.get, environment)
+    # Each writer has a connection of its own.
+    transport = Transport(server, agent=AGENT, **({"writers": params["writers"]} if params.get("writers") else {}))
     if not discover:
         return Client(transport, manager=manager)
     from .._core.kube.discovery import Discovery, cache_folder
@@ -67,25 +68,53 @@ def opened(server: Connection) -> Iterator[Client]:
         transport.close()
 
 
-def deadline(module: AnsibleModule) -> float:
+def deadline(module: Module) -> float:
     seconds: int = module.params["wait_timeout"]
     return time.monotonic() + seconds
 
 
+def warnings(transport: Transport | None) -> list[str]:
+    """What the server warned of, of whichever requests."""
+    return [f"The API server warns: {text}" for text in transport.warnings] if transport else []
+
+
+def shown(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as they may be printed: without objects, among which there may be Secrets, and without a whole kubeconfig."""
+    found = dict(params)
+    for name in ("definition", "resource_definition"):
+        if found.get(name) is not None:
+            number = len(found[name]) if isinstance(found[name], list) else 1
+            found[name] = f"{number} documents"
+    if isinstance(found.get("kubeconfig"), dict):
+        found["kubeconfig"] = "given inline"
+    return found
+
+
 def secrets(params: Mapping[str, Any]) -> set[str]:
-    """What must not be printed of a kubeconfig that was given inline."""
+    """What must not be printed of options that are not secret as a whole. Not every text of a kubeconfig: where the words of
+    a login program (aws, the name of a cluster) were masked, they would be so in every name of an object."""
+    found = {proxy.password_of(params.get("proxy"))}
     kubeconfig = params.get("kubeconfig")
-    return set(_secrets(kubeconfig.get("users", []))) if isinstance(kubeconfig, dict) else set()
+    if isinstance(kubeconfig, dict):
+        for user in _bodies(kubeconfig.get("users"), "user"):
+            found.update(_secrets(user))
+        found.update(proxy.password_of(one.get("proxy-url")) for one in _bodies(kubeconfig.get("clusters"), "cluster"))
+    return {text for text in found if text}
 
 
-def _secrets(part: Any) -> Iterator[str]:
-    """Every text among the users of a kubeconfig that was given inline, but for their names."""
-    if isinstance(part, dict):
-        for key, value in part.items():
-            if key != "name":
-                yield from _secrets(value)
-    elif isinstance(part, list):
-        for value in part:
-            yield from _secrets(value)
-    elif isinstance(part, str) and part:
-        yield part
+def _bodies(entries: Any, key: str) -> list[dict[str, Any]]:
+    """Whatever else is wrong with the kubeconfig, which is told later."""
+    bodies = [one.get(key) for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+    return [one for one in bodies if isinstance(one, dict)]
+
+
+def _secrets(user: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("token", "password", "client-key-data"):
+        yield str(user.get(name) or "")
+    program, provider = user.get("exec"), user.get("auth-provider")
+    variables = program.get("env") if isinstance(program, dict) else None
+    for one in variables if isinstance(variables, list) else ():
+        yield str(one.get("value") or "") if isinstance(one, dict) else ""
+    settings = provider.get("config") if isinstance(provider, dict) else None
+    for value in settings.values() if isinstance(settings, dict) else ():
+        yield str(value or "")

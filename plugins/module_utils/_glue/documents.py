@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class DocumentError(Exception):
@@ -25,6 +25,7 @@ def parse(text: str, file: str) -> Iterator[tuple[Any, str]]:
     try:
         while loader.check_node():
             node = loader.get_node()
+            _once(node, file)
             yield loader.construct_document(node), f"{file}:{node.start_mark.line + 1}"
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -35,8 +36,40 @@ def parse(text: str, file: str) -> Iterator[tuple[Any, str]]:
         loader.dispose()
 
 
+def _once(document: Any, file: str) -> None:
+    """
+    :raises DocumentError: when a key is given twice, of which YAML would drop one in silence
+    """
+    import yaml
+
+    waiting, seen = [document], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen or isinstance(node, yaml.ScalarNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+            continue
+        first: dict[str, int] = {}
+        for key, value in node.value:
+            waiting.append(value)
+            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+                continue
+            line = key.start_mark.line + 1
+            if key.value in first:
+                raise DocumentError(
+                    f"{file}:{line}: {key.value!r} is given in line {first[key.value]} already: give it once."
+                )
+            first[key.value] = line
+
+
+# What JSON has no word for. Left to PyYAML, they become something that only a process of ours could go on with.
+_REFUSED = {f"tag:yaml.org,2002:{name}" for name in ("binary", "timestamp", "set", "omap", "pairs")}
+
+
 def _loader() -> Any:
-    """A time stays the text that it is, as the API server wants it."""
+    """As kubectl reads manifests: a time stays the text that it is, 12:30 too, and no key is given twice."""
     import yaml
 
     base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -46,5 +79,19 @@ def _loader() -> Any:
             first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
             for first, resolvers in base.yaml_implicit_resolvers.items()
         }
+        yaml_constructors: ClassVar = {
+            tag: construct for tag, construct in base.yaml_constructors.items() if tag not in _REFUSED
+        }
 
+    for name in ("int", "float"):
+        tag = f"tag:yaml.org,2002:{name}"
+        Loader.add_constructor(tag, _number(base.yaml_constructors[tag]))
     return Loader
+
+
+def _number(construct: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def number(loader: Any, node: Any) -> Any:
+        """YAML 1.1 counts minutes and seconds in sixties, which nobody means."""
+        return node.value if ":" in node.value else construct(loader, node)
+
+    return number

@@ -11,14 +11,11 @@ from .._core.kube.errors import ForbiddenError, KindNotServedError
 from .._core.model import nodecache
 
 if TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.client import Client, Object
+    from .module import Module
 
 
-def more(
-    _module: AnsibleModule, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]
-) -> None:
+def more(_module: Module, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]) -> None:
     caches = _caches(client, deadline) if found else {}
     for one, entry in zip(found, entries, strict=True):
         entry["cached_bytes"] = _told(one) if caches is None else _held(one, caches)

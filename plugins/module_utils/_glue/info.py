@@ -9,20 +9,20 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from ansible.module_utils.basic import AnsibleModule
-
 from .._core.kube.errors import KubeError
 from .._core.model import options, own
 from . import arguments, connect
+from .module import begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from .._core.kube.client import Client, Object
     from .._core.model.table import Noun
+    from .module import Module
 
     # Adds to what is said of each object; given the objects in the same order.
-    More = Callable[[AnsibleModule, Client, float, list[Object], list[dict[str, Any]]], None]
+    More = Callable[[Module, Client, float, list[Object], list[dict[str, Any]]], None]
 
 
 class NounFile(Protocol):
@@ -38,14 +38,14 @@ def run(
     noun: NounFile,
     more: More | None = None,
     beside: Mapping[str, Any] | None = None,
-    kind: Callable[[AnsibleModule], tuple[str, str]] | None = None,
+    kind: Callable[[Module], tuple[str, str]] | None = None,
 ) -> NoReturn:
     """Of a noun that is an object of its own.
 
     :param kind: apiVersion and kind of the objects, where options say so
     """
 
-    def read(module: AnsibleModule, client: Client, deadline: float) -> dict[str, Any]:
+    def read(module: Module, client: Client, deadline: float) -> dict[str, Any]:
         table: Noun = {**noun.NOUN}
         if kind:
             table["api"], table["kind"] = kind(module)
@@ -60,10 +60,10 @@ def run(
 
 def answer(
     spec: Mapping[str, Any],
-    read: Callable[[AnsibleModule, Client, float], Mapping[str, Any]],
+    read: Callable[[Module, Client, float], Mapping[str, Any]],
     discover: bool = False,
 ) -> NoReturn:
-    module = AnsibleModule(argument_spec=dict(spec), supports_check_mode=True)
+    module = begun(spec)
     try:
         said = read(module, connect.client(module, discover), time.monotonic() + module.params["timeout"])
     except KubeError as error:

@@ -14,9 +14,9 @@ from .._core.model.jobs import state
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.client import Client, Object
+    from .module import Module
+
 
 KINDS = {
     "Job": "Job.batch.volcano.sh/v1alpha1",
@@ -31,7 +31,7 @@ BESIDE: dict[str, Any] = {
 }
 
 
-def kind(module: AnsibleModule) -> tuple[str, str]:
+def kind(module: Module) -> tuple[str, str]:
     """apiVersion and kind of the jobs that are asked for."""
     given: str = module.params["kind"]
     name, _dot, api = KINDS.get(given, given).partition(".")
@@ -41,9 +41,7 @@ def kind(module: AnsibleModule) -> tuple[str, str]:
     return api, name
 
 
-def more(
-    module: AnsibleModule, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]
-) -> None:
+def more(module: Module, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]) -> None:
     if not found:
         return
     spaces = {one["metadata"]["namespace"] for one in found}

@@ -6,6 +6,7 @@ cannot be changed, and its end is what people wait for."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._core.kube import jobs
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from .._core.kube.declare import Outcome, Run
 
 BESIDE: dict[str, Any] = {"wait_until": {"type": "str", "choices": ["running", "succeeded"], "default": "succeeded"}}
+# For what became of the pods of a job whose wait ended badly.
+_EXPLAIN_SECONDS = 10.0
 # What is as good as the state that is waited for.
 _REACHED = {"running": ("running", "succeeded"), "succeeded": ("succeeded",), "stopped": state.FINAL}
 
@@ -78,14 +81,16 @@ def _explained(how: Run, outcome: Outcome) -> Outcome:
     """A wait that ended badly says what became of the job's pods."""
     if outcome.error is None or outcome.after is None:
         return outcome
-    live = how.client.find(
-        how.client.kind(outcome.after["apiVersion"], outcome.after["kind"]),
-        outcome.after["metadata"]["name"],
-        outcome.after["metadata"]["namespace"],
-    )
-    if live is None:
+    until = time.monotonic() + _EXPLAIN_SECONDS
+    metadata = outcome.after["metadata"]
+    try:
+        kind = how.client.kind(outcome.after["apiVersion"], outcome.after["kind"], deadline=until)
+        live = how.client.find(kind, metadata["name"], metadata["namespace"], deadline=until)
+        if live is None:
+            return outcome
+        seen = jobs.observe(how.client, live, until)
+    except KubeError:  # it says more of what is known already
         return outcome
-    seen = jobs.observe(how.client, live)
     return outcome._replace(
         error=KubeError(f"{outcome.error} It is {seen['state']}: {seen['message'] or 'nothing more is known'}.")
     )

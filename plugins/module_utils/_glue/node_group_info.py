@@ -12,16 +12,15 @@ from .._core.plan import groups
 from . import arguments, info
 
 if TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.client import Client
+    from .module import Module
 
 
 def run() -> NoReturn:
     info.answer(arguments.info(node_group.NOUN), _groups)
 
 
-def _groups(module: AnsibleModule, client: Client, deadline: float) -> dict[str, Any]:
+def _groups(module: Module, client: Client, deadline: float) -> dict[str, Any]:
     kind = client.kind(node_group.NOUN["api"], node_group.NOUN["kind"])
     labels, fields = info.selectors(module.params)
     listed = client.list(kind, labels=labels, fields=fields, keep=groups.member, deadline=deadline)

@@ -10,14 +10,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
-from ansible.module_utils.basic import AnsibleModule
-
 from .._core.kube.declare import Run, Wanted, declare
 from .._core.kube.errors import KindNotServedError, KubeError
 from .._core.model import check, options, own
 from .._core.model.names import option
 from .._core.plan.compare import MANAGER
 from . import arguments, connect, results
+from .module import begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from .._core.kube.declare import Outcome
     from .._core.model.check import Problem
     from .._core.model.table import Noun, Ready
+    from .module import Module
 
 
 class Readable(Protocol):
@@ -68,7 +68,7 @@ class Planned(NamedTuple):
 
 def run(
     noun: NounFile,
-    carry: Callable[[AnsibleModule, Run, Sequence[Planned]], list[Outcome]] | None = None,
+    carry: Callable[[Module, Run, Sequence[Planned]], list[Outcome]] | None = None,
     beside: Mapping[str, Any] | None = None,
     complete: Callable[..., tuple[list[Declared], list[str]]] | None = None,
 ) -> NoReturn:
@@ -97,24 +97,24 @@ def run(
     leave(module, outcomes)
 
 
-def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[AnsibleModule, list[Declared]]:
+def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[Module, list[Declared]]:
     """The module of a noun with what was declared, when nothing is wrong with that."""
-    spec = {**arguments.of(noun.NOUN), **(beside or {})}
-    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    module = begun({**arguments.of(noun.NOUN), **(beside or {})})
     declarations, problems = read(noun, module.params)
     refuse(module, problems)
     return module, declarations
 
 
-def refuse(module: AnsibleModule, problems: Sequence[str]) -> None:
+def refuse(module: Module, problems: Sequence[str]) -> None:
     """Ends the task when there are problems."""
     if problems:
         module.fail_json(msg="\n".join(problems), problems=problems)
 
 
-def manner(module: AnsibleModule, client: Client) -> Run:
+def manner(module: Module, client: Client) -> Run:
     """How the options say that a declaration is carried out."""
-    return Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"])
+    wait = bool(module.params.get("wait"))
+    return Run(client, connect.deadline(module), module.check_mode, module.params["force_conflicts"], wait=wait)
 
 
 def ready(how: Run, noun: NounFile, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -156,14 +156,19 @@ def waited(
         live = outcomes[position].after or {}
         kind = how.client.kind(live["apiVersion"], live["kind"])
         name = (names or {}).get(position, live["metadata"]["name"])
-        targets[position] = Target(kind, name, live["metadata"].get("namespace", ""), holds)
+        # What was written says from when on it is of interest; of another object nothing is known.
+        known = live if name == live["metadata"]["name"] else None
+        targets[position] = Target(kind, name, live["metadata"].get("namespace", ""), holds, known)
     try:
         found = wait(how.client, list(targets.values()), deadline=how.deadline)
     except WaitError as error:
-        unready = {(one.target.namespace, one.target.name) for one in error.unready}
+        unready = {id(one.target): error.of(one) for one in error.unready}
         for position, target in targets.items():
-            if (target.namespace, target.name) in unready:
-                again[position] = again[position]._replace(error=error)
+            if id(target) in unready:
+                again[position] = again[position].failing(unready[id(target)])
+    except KubeError as error:  # they were written, even if nobody can say what becomes of them
+        for position in targets:
+            again[position] = again[position].failing(error)
     else:
         for position, after in zip(targets, found, strict=True):
             again[position] = again[position]._replace(after=after)
@@ -180,13 +185,17 @@ def remarks(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:
             yield from said(noun, one, noun.warnings(one.given))
 
 
+# What stands beside objects is the default of each of them, be it a field of the noun or none.
+_DEFAULTS = ("namespace", "state", *arguments.SHARED)
+
+
 def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list[str]]:
     """What is declared, and everything that is wrong with it, in the words of the options."""
     items = given.get("objects")
     if items is None:
-        return _one(noun, given, given, "")
+        return _one(noun, given, "")
     spec = options.declared(noun.NOUN["spec"], given)
-    beside = sorted([*map(option, spec), *(["name"] if given.get("name") else [])])
+    beside = sorted({*map(option, spec), *(["name"] if given.get("name") else [])} - set(_DEFAULTS))
     if beside:
         return [], [
             f"{', '.join(beside)} and objects are both given: give {', '.join(beside)} in each entry of objects."
@@ -194,20 +203,27 @@ def read(noun: Readable, given: Mapping[str, Any]) -> tuple[list[Declared], list
     found: list[Declared] = []
     problems: list[str] = []
     for number, item in enumerate(items):
-        more, wrong = _one(noun, item, given, f"objects[{number}]")
+        more, wrong = _one(noun, _with_defaults(item, given), f"objects[{number}]")
         found += more
         problems += wrong
     return found, [*problems, *_twice(noun, found)]
 
 
-def _one(
-    noun: Readable, item: Mapping[str, Any], shared: Mapping[str, Any], where: str
-) -> tuple[list[Declared], list[str]]:
+def _with_defaults(item: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of objects, with what stands beside them for all."""
+    merged = {part: item.get(part) or shared.get(part) for part in ("namespace", "state")}
+    for part in arguments.SHARED:
+        values = {**(shared.get(part) or {}), **(item.get(part) or {})}
+        merged[part] = values or item.get(part)
+    return {**item, **merged}
+
+
+def _one(noun: Readable, item: Mapping[str, Any], where: str) -> tuple[list[Declared], list[str]]:
     name = item.get("name") or ""
-    state = item.get("state") or shared.get("state") or "present"
+    state = item.get("state") or "present"
     given = options.declared(noun.NOUN["spec"], item)
     metadata = {
-        part: {**(shared.get(part) or {}), **(item.get(part) or {})}
+        part: dict(item.get(part) or {})
         for part in arguments.SHARED
         if part not in noun.NOUN["spec"]  # a field of its own, with rules of its own
     }
@@ -224,7 +240,7 @@ def _one(
         name = noun.identity(name, spec, os.urandom(8).hex())
     # Of a kind without namespaces, an option of that name is a field like any other.
     placed = noun.NOUN["scope"] == "Namespaced"
-    namespace = (item.get("namespace") or shared.get("namespace") or "") if placed else ""
+    namespace = (item.get("namespace") or "") if placed else ""
     declared = Declared(name, namespace, state, spec, metadata, where, given)
     return [declared], said(noun, declared, problems)
 
@@ -290,7 +306,13 @@ def _taken_away(noun: NounFile, one: Declared, place: str) -> list[Planned]:
 
 def gone(other: dict[str, Any], where: str) -> Wanted:
     # A name is taken by whoever was first.
-    return Wanted(other, "absent", where=where, judge=lambda found: None if own.is_ours(found) else "")
+    return Wanted(
+        other,
+        "absent",
+        where=where,
+        judge=lambda found: None if own.is_ours(found) else "",
+        leftover=True,  # what needs it has to be gone, or written without it, before
+    )
 
 
 def _written(noun: NounFile, one: Declared, place: str, recreate: bool) -> list[Planned]:
@@ -320,7 +342,7 @@ def _identity(noun: NounFile, name: str, namespace: str) -> dict[str, Any]:
     return {"apiVersion": noun.NOUN["api"], "kind": noun.NOUN["kind"], "metadata": metadata}
 
 
-def leave(module: AnsibleModule, outcomes: Sequence[Outcome]) -> NoReturn:
+def leave(module: Module, outcomes: Sequence[Outcome]) -> NoReturn:
     answer = results.answer(outcomes, module.params["return_content"], module._diff)
     if answer.pop("failed", False):
         module.fail_json(**answer)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from .._core.model import pipeline_steps
 
 if TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.client import Client, Object
+    from .module import Module
 
 
 def more(
-    _module: AnsibleModule, _client: Client, _deadline: float, found: list[Object], entries: list[dict[str, Any]]
+    _module: Module, _client: Client, _deadline: float, found: list[Object], entries: list[dict[str, Any]]
 ) -> None:
     for one, entry in zip(found, entries, strict=True):
         # As they are told here, and not as lines.

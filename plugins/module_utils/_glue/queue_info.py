@@ -11,14 +11,11 @@ from .._core.kube import queues
 from .._core.model import queue_use
 
 if TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.client import Client, Object
+    from .module import Module
 
 
-def more(
-    _module: AnsibleModule, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]
-) -> None:
+def more(_module: Module, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]) -> None:
     users = queues.users(client, {one["metadata"]["name"] for one in found}, deadline)
     for one, entry in zip(found, entries, strict=True):
         inside = users.get(one["metadata"]["name"], [])

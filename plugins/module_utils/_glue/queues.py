@@ -13,15 +13,15 @@ from .._core.model.queue import NOUN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.declare import Outcome, Run
+    from .module import Module
     from .noun import Planned
+
 
 BESIDE = {"force": {"type": "bool", "default": False}}
 
 
-def carry(module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
+def carry(module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
     draining = {one.wanted.object["metadata"]["name"] for one in planned if one.state == "drained"}
     users = queues.users(how.client, draining, how.deadline)
     outcomes, remarks = queues.carry(how, [one.wanted for one in planned], module.params["force"])

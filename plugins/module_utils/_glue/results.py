@@ -78,9 +78,9 @@ def failure(outcomes: Sequence[Outcome]) -> str:
     if len(outcomes) == 1:
         return lines[0]
     done = sum(one.changed for one in outcomes)
+    kept = sum(one.action == "kept" for one in outcomes)
+    same = sum(not one.changed and one.error is None for one in outcomes) - kept
+    spared = f", {kept} were kept because of that" if kept else ""
     return "\n".join(
-        [
-            f"{len(bad)} of {len(outcomes)} objects failed, {done} were changed, {len(outcomes) - len(bad) - done} needed nothing:",
-            *lines,
-        ]
+        [f"{len(bad)} of {len(outcomes)} objects failed, {done} were changed, {same} needed nothing{spared}:", *lines]
     )

@@ -7,7 +7,6 @@ nothing needs any more."""
 from __future__ import annotations
 
 import functools
-import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._core import vault
@@ -20,10 +19,10 @@ from . import noun as glue
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ansible.module_utils.basic import AnsibleModule
-
     from .._core.kube.declare import Outcome, Run
+    from .module import Module
     from .noun import Declared, NounFile, Planned
+
 
 # The names of community.hashi_vault, whose variables are read too.
 CONNECTION: dict[str, Any] = {
@@ -50,7 +49,7 @@ def run(noun: NounFile, extra: Extra | None = None) -> NoReturn:
     glue.run(noun, functools.partial(carry, extra or Extra()), beside=CONNECTION, complete=filled)
 
 
-def filled(module: AnsibleModule, noun: NounFile, declarations: Sequence[Declared]) -> tuple[list[Declared], list[str]]:
+def filled(module: Module, noun: NounFile, declarations: Sequence[Declared]) -> tuple[list[Declared], list[str]]:
     """The declarations with what Vault says, and what is wrong with that. Each secret is read once, also in check mode."""
     pointing = [one for one in declarations if one.state != "absent" and "vault" in one.spec]
     if not pointing:
@@ -58,7 +57,7 @@ def filled(module: AnsibleModule, noun: NounFile, declarations: Sequence[Declare
     specs: dict[int, dict[str, Any]] = {}
     problems: list[str] = []
     try:
-        with vault.opened(vault.resolve(module.params["vault_connection"] or {}, os.environ)) as client:
+        with vault.opened(vault.resolve(module.params["vault_connection"] or {}, module.environment)) as client:
             read = functools.cache(client.read)
             for one in pointing:
                 pointer = one.spec["vault"]
@@ -76,7 +75,7 @@ def filled(module: AnsibleModule, noun: NounFile, declarations: Sequence[Declare
     return [one._replace(spec=specs.get(id(one), one.spec)) for one in declarations], problems
 
 
-def carry(extra: Extra, _module: AnsibleModule, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
+def carry(extra: Extra, _module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
     """Takes away, too, Secrets that earlier declarations made and these make no use of; none is told of where there is none."""
     left = {}
     for position, one in enumerate(planned):

@@ -63,15 +63,35 @@ def condition(type_: str, status: str = "True", reason: str = "") -> Check:
         for one in (found.get("status") or {}).get("conditions") or ():
             if str(one.get("type")).lower() != type_.lower():
                 continue
-            said = f"its condition {type_} is {one.get('status')}"
-            said += "".join(f"{mark}{one[key]}" for mark, key in ((", ", "reason"), (": ", "message")) if one.get(key))
             if _outdated(found, one):
-                return Verdict("waiting", f"{said}, of an earlier generation")
+                return Verdict("waiting", f"{said(one)}, of an earlier generation")
             right = str(one.get("status")).lower() == status.lower() and reason in ("", one.get("reason"))
-            return _READY if right else Verdict("waiting", said)
+            return _READY if right else Verdict("waiting", said(one))
         return Verdict("waiting", f"it has no condition {type_}")
 
     return check
+
+
+def said(one: Mapping[str, t.Any]) -> str:
+    """What a condition says."""
+    text = f"its condition {one.get('type')} is {one.get('status')}"
+    return text + "".join(f"{mark}{one[key]}" for mark, key in ((", ", "reason"), (": ", "message")) if one.get(key))
+
+
+def last(found: Mapping[str, t.Any]) -> str:
+    """What the newest condition says, as an addition to what else there is to say; empty when there is none."""
+    conditions = (found.get("status") or {}).get("conditions") or ()
+    newest = max(conditions, key=lambda one: str(one.get("lastTransitionTime") or ""), default=None)
+    return f"; {said(newest)}" if newest else ""
+
+
+def there(path: str) -> Check:
+    """Anything stands at a path.
+
+    :raises PathError: when the path cannot be read
+    """
+    steps = _steps(path)
+    return satisfies(lambda found: _at(found, steps) not in (_MISSING, None), f"its {path} is set")
 
 
 def value(path: str, wanted: t.Any) -> Check:
@@ -95,7 +115,8 @@ def _among(path: str, words: Collection[t.Any]) -> Check:
             return Verdict("waiting", f"its {path} is of an earlier generation")
         if there is not _MISSING and (there in words or str(there).lower() in texts):
             return _READY
-        return Verdict("waiting", f"its {path} is {'not set' if there is _MISSING else repr(there)}, and not {allowed}")
+        now = "not set" if there is _MISSING else repr(there)
+        return Verdict("waiting", f"its {path} is {now}, and not {allowed}{last(found)}")
 
     return check
 
@@ -108,7 +129,7 @@ def one_of(path: str, ready: Collection[str], failed: Collection[str] = ()) -> C
 
     def ended(found: Object) -> str:
         there = at(found, path)
-        return f"its {path} is {there!r}" if there in failed and not _outdated(found, {}) else ""
+        return f"its {path} is {there!r}{last(found)}" if there in failed and not _outdated(found, {}) else ""
 
     return unless(ended, _among(path, ready))
 
@@ -127,7 +148,7 @@ def satisfies(test: Callable[[Object], bool], what: str) -> Check:
     def check(found: Object | None) -> Verdict:
         if found is None:
             return Verdict("waiting", ABSENT)
-        return _READY if test(found) else Verdict("waiting", f"not yet so: {what}")
+        return _READY if test(found) else Verdict("waiting", f"not yet so: {what}{last(found)}")
 
     return check
 

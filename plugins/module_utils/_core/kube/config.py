@@ -18,7 +18,6 @@ import functools
 import os
 import typing as t
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from . import kubeconfig, proxy
 from .connection import Connection, Credentials
@@ -79,11 +78,12 @@ def resolve(
     found = None if given("host") and credentials else _found(given, environment, service_account, k3s)
     made = _overridden(found, given, credentials)
     server = made.server.rstrip("/")
-    parts = urlsplit(server)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-        found_server = proxy.without_password(server)
-        raise ConfigError(made.source, f"names the server {found_server!r}", "write it as https://host:port")
-    url = proxy.choose(server, given("proxy"), made.proxy, given("no_proxy"), environment)
+    found_server = f"names the server {proxy.without_password(server)!r}"
+    wrong = ConfigError(made.source, found_server, "write it as https://host:port")
+    parts = proxy.parts(server, wrong)
+    if parts.username or parts.query:
+        raise wrong
+    url = proxy.choose(parts, given("proxy"), made.proxy, given("no_proxy"), environment)
     headers = proxy.headers(given.values["proxy_headers"])
     return made._replace(server=server, proxy=url, proxy_headers=headers)
 

@@ -17,7 +17,9 @@ from ..plan import compare, order, view
 from ..plan.refusal import of_check_mode
 from .errors import (
     AlreadyExistsError,
+    BadRequestError,
     DeclarationError,
+    ForbiddenError,
     InvalidError,
     KindNotServedError,
     KubeError,
@@ -32,18 +34,23 @@ if t.TYPE_CHECKING:
     from .client import Client, Object
     from .kinds import Kind
 
-    Action = t.Literal["created", "changed", "recreated", "deleted", "unchanged", "failed"]
+    Action = t.Literal["created", "changed", "recreated", "deleted", "unchanged", "kept", "failed"]
+    State = t.Literal["present", "absent", "ensured", "found", "amended", "kept"]
 
 # Up to so many objects of a kind and namespace are got one by one, more are listed.
 FEW = 4
 SERVED_WITHIN = 5.0
+# For writers that are told to stop. One that is just connecting takes longer, and then writes nothing.
+_JOIN_SECONDS = 2.0
+# What a dry run refuses only because the old object still has it.
+_HELD = ("exceeded quota", "already allocated")
 
 
 class Wanted(t.NamedTuple):
     object: Object
     # ensured: made when missing, else left as it is; found: has to be there, and is left as it is; amended: has to be there,
-    # and is given further fields, of which nothing is ever dropped
-    state: t.Literal["present", "absent", "ensured", "found", "amended"] = "present"
+    # and is given further fields, of which nothing is ever dropped; kept: would be absent, had nothing else failed
+    state: State = "present"
     exact: bool = False  # the schema of its kind is known to us, so that no dry run is needed to tell a difference
     recreate: bool = False  # deleted and made anew where a field cannot be changed
     part: bool = False  # one part of an object that others make: it has to be there, and stays when the part goes
@@ -55,6 +62,8 @@ class Wanted(t.NamedTuple):
     judge: Callable[[Object], str | None] | None = None
     purpose: str = ""  # the state in the words of the declaration, for errors
     done: str = ""  # what it is called that an object was amended
+    leftover: bool = False  # to be absent once all else is as declared, since what failed may still need it
+    known: Object | None = None  # as it was read a moment ago, so that it is not read again
 
 
 class Outcome(t.NamedTuple):
@@ -71,6 +80,10 @@ class Outcome(t.NamedTuple):
         return self.action in ("created", "changed", "recreated", "deleted") or (
             self.steered is not None and self.error is None
         )
+
+    def failing(self, error: KubeError) -> Outcome:
+        """What was done stays done, though what came after it went wrong."""
+        return self._replace(action=self.action if self.changed else "failed", error=error)
 
 
 class Extra:
@@ -96,6 +109,7 @@ class Run(t.NamedTuple):
     check: bool = False
     force_conflicts: bool = False
     writers: int = 8
+    wait: bool = False  # for the end of what is taken away
     extra: Extra = Extra()
     # Until when what a webhook of Volcano says may be of a moment ago.
     patience: float = 0.0
@@ -122,18 +136,37 @@ def declare(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
     live = _read(run, items, outcomes)
     run = run._replace(queues=frozenset(one.name for one in items.values() if order.is_queue(one.wanted.object)))
     run.extra.prepare(run, items, live, outcomes)
-    waves = _waves(items, live)
-    for number, wave in enumerate(waves, 1):
-        ready = [position for position in wave if position not in outcomes]
-        written = side_by_side(run, items, live, ready)
-        outcomes.update(zip(ready, _served(run, written), strict=True))
-        later = [items[position].wanted for wave in waves[number:] for position in wave]
-        run.extra.settle(run, written, [one.object for one in later if one.state == "present"])
+    written, gone = _waves(items, live)
+    for number, wave in enumerate(written, 1):
+        _carry(run, items, live, outcomes, wave, written[number:])
     late = [position for position, one in outcomes.items() if isinstance(one.error, KindNotServedError)]
     if any(_defines(one.wanted) and one.changed for one in outcomes.values()) and late and not run.check:
         # Their kind may have been defined by what was just written. A definition is never among them: that kind is built in.
         outcomes.update(zip(late, _late(run, [wanted[position] for position in late]), strict=True))
+    for wave in gone:
+        if any(one.error is not None and not one.wanted.leftover for one in outcomes.values()):
+            items = {position: _spared(item) for position, item in items.items()}
+        _carry(run, items, live, outcomes, wave, [])
     return [run.extra.told(position, outcomes[position]) for position in range(len(wanted))]
+
+
+def _carry(
+    run: Run,
+    items: Mapping[int, Item],
+    live: Mapping[int, Object | None],
+    outcomes: dict[int, Outcome],
+    wave: Sequence[int],
+    later: Sequence[Sequence[int]],
+) -> None:
+    ready = [position for position in wave if position not in outcomes]
+    written = side_by_side(run, items, live, ready)
+    outcomes.update(zip(ready, _served(run, written), strict=True))
+    wanted = [items[position].wanted for following in later for position in following]
+    run.extra.settle(run, written, [one.object for one in wanted if one.state == "present"])
+
+
+def _spared(item: Item) -> Item:
+    return item._replace(wanted=item.wanted._replace(state="kept")) if item.wanted.leftover else item
 
 
 def _late(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
@@ -162,28 +195,71 @@ def _unserved(run: Run, one: Wanted, error: KubeError) -> Outcome:
 
 def _read(run: Run, items: Mapping[int, Item], outcomes: dict[int, Outcome]) -> dict[int, Object | None]:
     groups: dict[tuple[Kind, str], list[int]] = {}
+    live: dict[int, Object | None] = {
+        position: item.wanted.known for position, item in items.items() if item.wanted.known is not None
+    }
     for position, item in items.items():
-        groups.setdefault((item.kind, item.namespace), []).append(position)
-    live: dict[int, Object | None] = {}
+        if position not in live:
+            groups.setdefault((item.kind, item.namespace), []).append(position)
     for (kind, namespace), positions in groups.items():
         names = {items[position].name for position in positions}
         try:
-            found = named(run.client, kind, namespace, names, run.deadline)
+            found, errors = _by_name(run.client, kind, namespace, names, run.deadline)
         except KubeError as error:
-            outcomes.update({position: _unserved(run, items[position].wanted, error) for position in positions})
-        else:
-            live.update({position: found.get(items[position].name) for position in positions})
+            found, errors = {}, dict.fromkeys(names, error)
+        for position in positions:
+            name = items[position].name
+            if name in errors:
+                outcomes[position] = _unserved(run, items[position].wanted, errors[name])
+            else:
+                live[position] = found.get(name)
     return live
 
 
 def named(
     client: Client, kind: Kind, namespace: str, names: Collection[str], deadline: float | None = None
 ) -> dict[str, Object]:
-    """Those of the names that are there: a request for each when they are few, else one list of the kind."""
-    if len(names) <= FEW:
-        asked = {name: client.find(kind, name, namespace, deadline=deadline) for name in names}
-        return {name: found for name, found in asked.items() if found is not None}
+    """Those of the names that are there: a request for each when they are few, else one list of the kind.
 
+    :raises KubeError: when one of them cannot be read
+    """
+    found, errors = _by_name(client, kind, namespace, names, deadline)
+    for error in errors.values():
+        raise error
+    return found
+
+
+def _by_name(
+    client: Client, kind: Kind, namespace: str, names: Collection[str], deadline: float | None
+) -> tuple[dict[str, Object], dict[str, KubeError]]:
+    """As named, and what is wrong with single names.
+
+    :raises KubeError: when none of them can be read
+    """
+    refused: ForbiddenError | None = None
+    if len(names) > FEW:
+        try:
+            return _listed(client, kind, namespace, names, deadline), {}
+        except ForbiddenError as error:  # roles may name the objects that one may get, and then nobody may list
+            refused = error
+    found: dict[str, Object] = {}
+    errors: dict[str, KubeError] = {}
+    for name in names:
+        try:
+            one = client.find(kind, name, namespace, deadline=deadline)
+        except (BadRequestError, ForbiddenError) as error:
+            errors[name] = error
+            if refused is not None and not found and len(errors) > FEW:
+                raise refused from None  # who may read nothing here is not refused a thousand times
+            continue
+        if one is not None:
+            found[name] = one
+    return found, errors
+
+
+def _listed(
+    client: Client, kind: Kind, namespace: str, names: Collection[str], deadline: float | None
+) -> dict[str, Object]:
     def keep(found: Object) -> Object | None:
         return found if found["metadata"]["name"] in names else None
 
@@ -191,18 +267,18 @@ def named(
     return {found["metadata"]["name"]: found for found in listing.items if found is not None}
 
 
-def _waves(items: Mapping[int, Item], live: Mapping[int, Object | None]) -> list[list[int]]:
-    """What is taken away goes after everything was written, the other way round."""
+def _waves(items: Mapping[int, Item], live: Mapping[int, Object | None]) -> tuple[list[list[int]], list[list[int]]]:
+    """What is written, and what is taken away after that, the other way round."""
     kept = [position for position, item in items.items() if item.wanted.state != "absent"]
     gone = [position for position, item in items.items() if item.wanted.state == "absent"]
-    waves = []
-    for positions, backwards in ((kept, False), (gone, True)):
-        # A declaration of absence may hold nothing but the name; the live object knows its place.
-        objects = [(backwards and live.get(position)) or items[position].wanted.object for position in positions]
-        queues = [one for one in objects if order.is_queue(one)]
-        found = [[positions[i] for i in wave] for wave in order.waves(objects, order.depths(queues))]
-        waves += found[::-1] if backwards else found
-    return waves
+    # A declaration of absence may hold nothing but the name; the live object knows its place.
+    found = [live.get(position) or items[position].wanted.object for position in gone]
+    return _ordered(kept, [items[position].wanted.object for position in kept]), _ordered(gone, found)[::-1]
+
+
+def _ordered(positions: Sequence[int], objects: Sequence[Object]) -> list[list[int]]:
+    depths = order.depths(one for one in objects if order.is_queue(one))
+    return [[positions[i] for i in wave] for wave in order.waves(objects, depths)]
 
 
 def side_by_side(
@@ -225,15 +301,49 @@ def side_by_side(
 
     if len(positions) < 2:
         return [work(position) for position in positions]
-    from concurrent.futures import ThreadPoolExecutor  # one object alone, the usual case, does not pay for it
+    return _together(run, work, positions)
 
-    with ThreadPoolExecutor(max_workers=run.writers) as pool:
-        try:
-            return list(pool.map(work, positions))
-        except BaseException:
-            # The task was ended (its timeout, a signal): what has not begun is not written any more.
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+
+def _together(run: Run, work: Callable[[int], Outcome], positions: Sequence[int]) -> list[Outcome]:
+    import queue  # one object alone, the usual case, does not pay for it
+    import threading
+
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[tuple[int, Outcome | BaseException]] = queue.SimpleQueue()
+    for position in positions:
+        todo.put(position)
+    stop = run.client.transport.stop
+
+    def write() -> None:
+        while not stop:
+            try:
+                position = todo.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                ended.put((position, work(position)))
+            except BaseException as error:  # noqa: BLE001  it is raised below
+                ended.put((position, error))
+
+    # Nothing waits for them at the end of the process: what they connect to may not answer.
+    threads = [threading.Thread(target=write, daemon=True) for _number in range(min(run.writers, len(positions)))]
+    for thread in threads:
+        thread.start()
+    done: dict[int, Outcome] = {}
+    try:
+        while len(done) < len(positions):
+            position, outcome = ended.get()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            done[position] = outcome
+    except BaseException:
+        # The task was ended (its timeout, a signal): nothing is written any more, not even once again.
+        stop.set()
+        until = time.monotonic() + _JOIN_SECONDS
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        raise
+    return [done[position] for position in positions]
 
 
 def _present(run: Run, item: Item, before: Object | None) -> Outcome:
@@ -243,9 +353,11 @@ def _present(run: Run, item: Item, before: Object | None) -> Outcome:
     if wanted.revise is not None and before is not None:
         revised = wanted.revise(before)
         if revised is None:
-            return Outcome(wanted, "recreated", before, wanted.object) if run.check else _recreated(run, item, before)
+            return _recreated(run, item, before)
         wanted = wanted._replace(object=revised)
         item = item._replace(wanted=wanted)
+    if before is not None and before["metadata"].get("deletionTimestamp"):
+        return _made_again(run, item, before)
     verdict = compare.compare(wanted.object, before, wanted.exact, run.client.manager)
     if verdict is compare.Verdict.SAME:
         return Outcome(wanted, "unchanged", before, before)
@@ -256,7 +368,7 @@ def _present(run: Run, item: Item, before: Object | None) -> Outcome:
     try:
         after = _applied_to(run, wanted.object)
     except InvalidError as error:
-        if before is None or not error.immutable or not wanted.recreate:
+        if before is None or not _frozen(error) or not wanted.recreate:
             raise
         return _recreated(run, item, before)
     return _applied(wanted, before, after)
@@ -282,9 +394,9 @@ def _would(run: Run, item: Item, before: Object | None) -> Outcome:
         if run.check and of_check_mode(str(error), run.queues - {item.name}):
             after = wanted.object if before is None else {**before, "spec": wanted.object.get("spec")}
             return Outcome(wanted, "created" if before is None else "changed", before, after)
-        if before is None or not error.immutable or not wanted.recreate:
+        if before is None or not _frozen(error) or not wanted.recreate:
             raise
-        return Outcome(wanted, "recreated", before, wanted.object)
+        return _recreated(run._replace(check=True), item, before)
     old, new = view.pair(before, after)
     if before is not None and old == new and compare.owned_fields(before, run.client.manager) is not None:
         return Outcome(wanted, "unchanged", before, before)
@@ -298,9 +410,48 @@ def _applied(wanted: Wanted, before: Object | None, after: Object) -> Outcome:
     return Outcome(wanted, "unchanged" if same else "changed", before, after)
 
 
+def _frozen(error: InvalidError) -> bool:
+    """Whether nothing is wrong but that the object exists with other values."""
+    return bool(error.problems) and len(error.immutable) == len(error.problems)
+
+
+def _made_again(run: Run, item: Item, before: Object) -> Outcome:
+    """In the place of one that is on its way out, and would take what is written into it along."""
+    if run.wait or item.wanted.recreate:
+        return _recreated(run, item, before)
+    finalizers = ", ".join(before["metadata"].get("finalizers") or ())
+    raise DeclarationError(
+        f"{view.title(before)} is being deleted{f', which waits for its finalizers {finalizers}' if finalizers else ''}: "
+        "declare it again when it is gone, or have it waited for by wait or recreate."
+    )
+
+
 def _recreated(run: Run, item: Item, before: Object) -> Outcome:
-    _deleted(run, item, before)
-    return Outcome(item.wanted, "recreated", before, _applied_to(run, item.wanted.object))
+    wanted = item.wanted
+    _renewable(run, wanted)
+    if run.check:
+        return Outcome(wanted, "recreated", before, wanted.object)
+    _delete(run, item, before)
+    try:
+        _gone(run, item, before)
+        after = _applied_to(run, wanted.object)
+    except KubeError as error:
+        return Outcome(wanted, "deleted", before, None, error)
+    return Outcome(wanted, "recreated", before, after)
+
+
+def _renewable(run: Run, wanted: Wanted) -> None:
+    """What exists is not taken away for what cannot be made.
+
+    :raises KubeError: when it cannot
+    """
+    try:
+        run.client.create(wanted.object, dry_run=True, deadline=run.deadline)
+    except AlreadyExistsError:  # the last thing that is looked at
+        return
+    except (ForbiddenError, InvalidError) as error:
+        if not any(words in str(error) for words in _HELD):
+            raise
 
 
 def _absent(run: Run, item: Item, before: Object | None) -> Outcome:
@@ -308,9 +459,22 @@ def _absent(run: Run, item: Item, before: Object | None) -> Outcome:
         return Outcome(item.wanted, "unchanged")
     if item.wanted.part:
         return _released(run, item, before)
-    if not run.check:
-        _deleted(run, item, before)
-    return Outcome(item.wanted, "deleted", before, None)
+    going = bool(before["metadata"].get("deletionTimestamp"))
+    outcome = Outcome(item.wanted, "unchanged" if going else "deleted", before, None)
+    if run.check:
+        return outcome
+    if not going:
+        _delete(run, item, before)
+    try:
+        if run.wait:
+            _gone(run, item, before)
+    except KubeError as error:
+        return outcome.failing(error)
+    return outcome
+
+
+def _kept(_run: Run, item: Item, before: Object | None) -> Outcome:
+    return Outcome(item.wanted, "unchanged" if before is None else "kept", before, before)
 
 
 def _released(run: Run, item: Item, before: Object) -> Outcome:
@@ -335,10 +499,7 @@ def _missing(run: Run, item: Item) -> Outcome:
     raise MissingError(f"{view.title(item.wanted.object)} does not exist: declare it first.")
 
 
-def _deleted(run: Run, item: Item, before: Object) -> None:
-    from . import conditions  # to write and to leave alone, the usual cases, do without waiting
-    from .wait import Target, wait
-
+def _delete(run: Run, item: Item, before: Object) -> None:
     uid = before["metadata"]["uid"]
     propagation: t.Literal["Foreground", "Background"] = "Foreground" if item.wanted.foreground else "Background"
 
@@ -346,7 +507,13 @@ def _deleted(run: Run, item: Item, before: Object) -> None:
         run.client.delete(item.kind, item.name, item.namespace, uid=uid, propagation=propagation, deadline=run.deadline)
 
     patiently(run.patience, delete)
-    gone = Target(item.kind, item.name, item.namespace, conditions.deleted(uid), before)
+
+
+def _gone(run: Run, item: Item, before: Object) -> None:
+    from . import conditions  # to write and to leave alone, the usual cases, do without waiting
+    from .wait import Target, wait
+
+    gone = Target(item.kind, item.name, item.namespace, conditions.deleted(before["metadata"]["uid"]), before)
     wait(run.client, [gone], deadline=run.deadline)
 
 
@@ -358,6 +525,10 @@ def _ensured(run: Run, item: Item, before: Object | None) -> Outcome:
         after = run.client.create(wanted.object, dry_run=run.check, deadline=run.deadline)
     except AlreadyExistsError:  # somebody else was faster
         return Outcome(wanted, "unchanged")
+    except NotFoundError:  # its namespace, which an earlier task may make
+        if not run.check:
+            raise
+        return Outcome(wanted, "created", None, wanted.object)
     return Outcome(wanted, "created", None, after)
 
 
@@ -379,6 +550,7 @@ _STATES: dict[str, Callable[[Run, Item, Object | None], Outcome]] = {
     "ensured": _ensured,
     "found": _found,
     "amended": _amended,
+    "kept": _kept,
 }
 
 

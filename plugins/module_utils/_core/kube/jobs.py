@@ -205,7 +205,7 @@ def _stopped(run: Run, outcome: Outcome) -> Outcome:
     except NotFoundError:  # it is gone meanwhile
         pass
     except KubeError as error:
-        return outcome._replace(action="failed", error=error)
+        return outcome.failing(error)
     return outcome._replace(after=live, steered=("stopped", now, "terminated"))
 
 

@@ -6,20 +6,18 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import functools
 import typing as t
 from pathlib import Path
 from urllib.parse import quote
 
+from ..plan import kubefile
 from .connection import Connection, Credentials
 from .errors import ConfigError
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_SECTIONS = (("clusters", "cluster"), ("users", "user"), ("contexts", "context"))
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
@@ -50,19 +48,19 @@ def merge(documents: Sequence[tuple[t.Any, Path, str]]) -> Kubeconfig:
 
     :param documents: each with the folder that its relative paths start from, and its source
     """
-    sections: dict[str, dict[str, Mapping[str, t.Any]]] = {section: {} for section, _key in _SECTIONS}
+    sections: dict[str, dict[str, Mapping[str, t.Any]]] = {section: {} for section in kubefile.SECTIONS}
     current = ""
     for document, folder, source in documents:
         if not isinstance(document, dict):
             raise ConfigError(source, "holds no kubeconfig", "write it anew, or name another")
         current = current or str(document.get("current-context") or "")
-        for section, key in _SECTIONS:
-            for item in document.get(section) or ():
-                body = item.get(key) if isinstance(item, dict) else None
-                if not isinstance(body, dict | None):
-                    raise ConfigError(source, f"has an entry in {section} that is no mapping", "write it anew")
-                if isinstance(item, dict):
-                    sections[section].setdefault(str(item.get("name")), _located(body or {}, folder))
+        try:
+            read = kubefile.sections(document)
+        except kubefile.ShapeError as error:
+            raise ConfigError(source, f"has an entry in {error} that is no mapping", "write it anew") from None
+        for section, entries in read.items():
+            for name, body in entries.items():
+                sections[section].setdefault(name, _located(body, folder))
     return Kubeconfig(" and ".join(source for _document, _folder, source in documents), sections, current)
 
 
@@ -84,7 +82,7 @@ def connection(config: Kubeconfig, context: str, environment: Mapping[str, str])
         raise ConfigError(source, f"names the user {chosen.get('user')!r}, whom it does not hold", "correct it")
     credentials, renew = _credentials(user, source), None
     if user.get("tokenFile"):
-        renew = functools.partial(token_file, Path(user["tokenFile"]), source)
+        renew = functools.partial(_with_token_file, credentials, Path(user["tokenFile"]), source)
         credentials = renew()
     elif credentials == Credentials() and (user.get("exec") or user.get("auth-provider")):
         renew = functools.partial(_log_in, user, cluster, source, dict(environment))
@@ -118,6 +116,11 @@ def impersonation(user: t.Any, groups: t.Any, uid: t.Any, extra: t.Any, source: 
     return tuple(headers)
 
 
+def _with_token_file(beside: Credentials, path: Path, source: str) -> Credentials:
+    """A client certificate of the same user is sent with the token."""
+    return beside._replace(token=token_file(path, source).token)
+
+
 def token_file(path: Path, source: str) -> Credentials:
     """Read anew each time: whoever rotates the token replaces the file."""
     token = file_content(path, source, "a token").decode("utf-8", "replace").strip()
@@ -138,10 +141,9 @@ def _parse(path: Path) -> t.Any:
     import yaml
 
     content = file_content(path, "what was asked for", "a kubeconfig")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times faster
     try:
-        return yaml.load(
-            content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        )  # the one in C is ten times faster
+        found = yaml.load(content, Loader=loader)
     except yaml.YAMLError as error:
         # Not the whole message: it quotes lines, and a line may be a token.
         mark = getattr(error, "problem_mark", None)
@@ -149,6 +151,8 @@ def _parse(path: Path) -> t.Any:
             f" ({getattr(error, 'problem', None) or 'it cannot be decoded'}{f', line {mark.line + 1}' if mark else ''})"
         )
         raise ConfigError(f"the kubeconfig {path}", f"is no YAML{where}", "fetch it again") from None
+    # An empty file adds nothing to the others of KUBECONFIG.
+    return {} if found is None else found
 
 
 def _located(body: Mapping[str, t.Any], folder: Path) -> dict[str, t.Any]:
@@ -167,8 +171,8 @@ def _pem(body: Mapping[str, t.Any], key: str, source: str) -> bytes:
     inline = body.get(f"{key}-data")
     if inline:
         try:
-            return base64.b64decode("".join(str(inline).split()), validate=True)
-        except (binascii.Error, ValueError):
+            return kubefile.decoded(inline)
+        except ValueError:
             raise ConfigError(source, f"has {key}-data that is no base64", "fetch the kubeconfig again") from None
     return file_content(Path(body[key]), source, f"its {key}") if body.get(key) else b""
 

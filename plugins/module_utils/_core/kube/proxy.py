@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import typing as t
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from .errors import ConfigError
 
@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:
 _LOCAL = "localhost,127.0.0.0/8,::1"
 
 
-def choose(server: str, asked: str, configured: str, no_proxy: str, environment: Mapping[str, str]) -> str:
+def choose(server: SplitResult, asked: str, configured: str, no_proxy: str, environment: Mapping[str, str]) -> str:
     """The proxy's URL, or nothing: one that was asked for here, else the kubeconfig's, else the environment's.
 
     NO_PROXY of the environment exempts nothing from a kubeconfig's proxy-url, which is meant for this very server.
@@ -27,17 +27,30 @@ def choose(server: str, asked: str, configured: str, no_proxy: str, environment:
     :param asked: the option proxy or its variable; ``no_proxy`` likewise
     :param configured: proxy-url of the kubeconfig
     """
-    where = urlsplit(server)
-    url = asked or configured or _variable(environment, f"{where.scheme}_proxy")
+    url = asked or configured or _variable(environment, f"{server.scheme}_proxy")
     exempt = no_proxy or ("" if configured and not asked else _variable(environment, "no_proxy"))
     if url and not asked and not configured:
         exempt = f"{exempt},{_LOCAL}"
-    if not url or _exempted(where.hostname or "", where.port or (443 if where.scheme == "https" else 80), exempt):
+    if not url or _exempted(server.hostname or "", server.port or (443 if server.scheme == "https" else 80), exempt):
         return ""
     url = url if "://" in url else f"http://{url}"
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-        raise ConfigError(f"the proxy {without_password(url)}", "is no HTTP proxy", "give http://host:port")
+    parts(url, ConfigError(f"the proxy {without_password(url)}", "is no HTTP proxy", "give http://host:port"))
     return url
+
+
+def parts(url: str, otherwise: ConfigError) -> SplitResult:
+    """Of an address that HTTP is spoken to.
+
+    :raises ConfigError: ``otherwise``; not with Python's reason, which may quote a password
+    """
+    try:
+        found = urlsplit(url)
+        _port = found.port  # a wrong one is told only when it is read
+    except ValueError:
+        raise otherwise from None
+    if found.scheme not in ("http", "https") or not found.hostname:
+        raise otherwise
+    return found
 
 
 def headers(options: Mapping[str, str]) -> dict[str, str]:
@@ -54,14 +67,19 @@ def headers(options: Mapping[str, str]) -> dict[str, str]:
 
 def login_of(url: str) -> dict[str, str]:
     """The header for a user and password in the proxy's URL, which urllib3 ignores."""
-    parts = urlsplit(url)
-    if not parts.username:
+    to = urlsplit(url)
+    if not to.username:
         return {}
-    return {"proxy-authorization": basic(f"{unquote(parts.username)}:{unquote(parts.password or '')}")}
+    return {"proxy-authorization": basic(f"{unquote(to.username)}:{unquote(to.password or '')}")}
 
 
 def basic(user_and_password: str) -> str:
     return "Basic " + base64.b64encode(user_and_password.encode()).decode("ascii")
+
+
+def password_of(url: t.Any) -> str:
+    """As it is written in the URL, whatever else is wrong with that."""
+    return str(url or "").rpartition("://")[2].rpartition("@")[0].partition(":")[2]
 
 
 def without_password(url: str) -> str:
@@ -74,7 +92,7 @@ def _variable(environment: Mapping[str, str], name: str) -> str:
 
 
 def _exempted(host: str, port: int, no_proxy: str) -> bool:
-    from ..plan.proxy import uncovered
+    from ..plan.no_proxy import uncovered
 
     entries = []
     for entry in no_proxy.split(","):

@@ -13,7 +13,8 @@ import typing as t
 from ..plan import compare, order, queue_order
 from . import conditions
 from .declare import Extra, declare, side_by_side
-from .wait import Target, WaitError, wait
+from .errors import KubeError
+from .wait import Target, wait
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +78,8 @@ class Tree(Extra):
 
     def settle(self, run: Run, written: Sequence[Outcome], later: Sequence[Object]) -> None:
         """Waits for the new queues that something which comes later is in."""
-        used = {str((one.get("spec") or {}).get(field) or "") for one in later for field in ("parent", "queue")}
+        specs = [one["spec"] for one in later if isinstance(one.get("spec"), dict)]
+        used = {str(spec.get(field) or "") for spec in specs for field in ("parent", "queue")}
         new = [
             one.after
             for one in written
@@ -91,5 +93,5 @@ class Tree(Extra):
         targets = [Target(kind, one["metadata"]["name"], "", is_open, one) for one in waited]
         try:
             wait(run.client, targets, deadline=min(run.deadline, time.monotonic() + OPEN_SECONDS))
-        except WaitError:  # see above
+        except KubeError:  # see above; and what was written is told by those who write
             return

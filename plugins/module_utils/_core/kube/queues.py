@@ -192,7 +192,7 @@ def steer(run: Run, outcome: Outcome, state: str, groups: list[Mapping[str, t.An
         if not run.check:
             stop(run, stopped)
     except KubeError as error:
-        return outcome._replace(action="failed", error=error)
+        return outcome.failing(error)
     now = live.get("status", {}).get("state", "")
     return outcome._replace(steered=(queue.NOUN["states"][state], now, _goal(state)))
 

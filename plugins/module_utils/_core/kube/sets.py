@@ -6,6 +6,7 @@
 
 A ConfigMap remembers of which kinds and in which namespaces a set has objects, because a kind that is no longer declared
 would not be looked for otherwise. It is written before the first of them is, so that a killed run leaves nothing forgotten.
+Its namespace is part of the set's identity, and stands on each object: another one may remember a set of the same name.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import typing as t
 from ..model.names import slug
 from ..model.own import MANAGED
 from ..plan import prune
-from .errors import KindNotServedError
+from .errors import Asked, KindNotServedError, NotFoundError
 
 if t.TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from .client import Object
     from .declare import Run
@@ -39,53 +40,86 @@ def label(run: Run, wanted: Object, name: str) -> Object:
         namespace = ""
     if namespace:
         metadata["namespace"] = namespace
-    return {**wanted, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), prune.SET: name}}}
+    marks = {prune.SET: name, prune.PLACE: run.client.namespace}
+    return {**wanted, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **marks}}}
 
 
 def places(run: Run, objects: Sequence[Mapping[str, t.Any]]) -> set[Place]:
+    """Where the set has, or will have, objects: of a kind that the set itself defines, as its definition says."""
     found = set()
+    scopes = dict(filter(None, map(_defined, objects)))
     for one in objects:
         try:
             kind, _name, namespace = run.client.address(one, deadline=run.deadline)
-        except KindNotServedError:  # its definition is in the set itself, and nothing of it can be there yet
-            continue
-        found.add(Place(kind.api_version, kind.kind, namespace))
+        except KindNotServedError:
+            defined = scopes.get((one["apiVersion"].rpartition("/")[0], one["kind"]))
+            if defined is not None:  # else nobody defines it, which is said where it is written
+                namespace = one["metadata"].get("namespace") or run.client.namespace
+                found.add(Place(one["apiVersion"], one["kind"], namespace if defined else ""))
+        else:
+            found.add(Place(kind.api_version, kind.kind, namespace))
     return found
 
 
+def _defined(one: Mapping[str, t.Any]) -> tuple[tuple[str, str], bool] | None:
+    """Group and kind that an object defines, and whether they are in namespaces."""
+    spec = one.get("spec")
+    if one.get("kind") != "CustomResourceDefinition" or not isinstance(spec, dict):
+        return None
+    names = spec.get("names")
+    kind = names.get("kind") if isinstance(names, dict) else None
+    return (str(spec.get("group")), str(kind)), spec.get("scope") != "Cluster"
+
+
 def remembered(run: Run, name: str) -> set[Place]:
-    record = run.client.find(
-        run.client.kind("v1", "ConfigMap"), _record(run, name, ())["metadata"]["name"], run.client.namespace,
-        deadline=run.deadline,
-    )  # fmt: skip
-    lines = ((record or {}).get("data") or {}).get("places", "").splitlines()
+    called = record(run, name, ())["metadata"]["name"]
+    found = run.client.find(run.client.kind("v1", "ConfigMap"), called, run.client.namespace, deadline=run.deadline)
+    lines = ((found or {}).get("data") or {}).get("places", "").splitlines()
     return {Place(*line.split(" ")) for line in lines if line.count(" ") == 2}
 
 
 def remember(run: Run, name: str, where: Collection[Place]) -> None:
     if not run.check:
-        run.client.apply(_record(run, name, where), force_conflicts=True, deadline=run.deadline)
+        run.client.apply(record(run, name, where), force_conflicts=True, deadline=run.deadline)
 
 
-def _record(run: Run, name: str, where: Collection[Place]) -> Object:
+def record(run: Run, name: str, where: Collection[Place]) -> Object:
     metadata = {"name": f"paddleflow-set-{slug(name, 40)}", "namespace": run.client.namespace, "labels": dict(MANAGED)}
     text = "".join(f"{' '.join(place)}\n" for place in sorted(where))
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"set": name, "places": text}}
 
 
-def surplus(
-    run: Run, name: str, declared: Sequence[Mapping[str, t.Any]], where: Collection[Place], cap: int
-) -> list[Mapping[str, t.Any]]:
-    """Live objects of the set that are not declared.
-
-    :raises TooManyError: when they are more than the cap
-    """
-    live: list[Object] = []
+def live(run: Run, name: str, where: Collection[Place]) -> list[Object]:
+    """The objects that bear the labels of the set, wherever it may have some; those of one kind and place are listed once,
+    whatever versions of the kind it remembers."""
+    listed: dict[tuple[str, str, str], Place] = {}
     for place in sorted(where):
+        listed[place.api_version.rpartition("/")[0], place.kind, place.namespace] = place
+    labels = f"{prune.SET}={name},{prune.PLACE}={run.client.namespace}"
+    return [one for place in listed.values() for one in _listed(run, place, labels)]
+
+
+def _listed(run: Run, place: Place, labels: str) -> list[Object]:
+    for version in _versions(run, place):
         try:
-            kind = run.client.kind(place.api_version, place.kind, deadline=run.deadline)
-            listing = run.client.list(kind, place.namespace, labels=f"{prune.SET}={name}", deadline=run.deadline)
-        except KindNotServedError:  # with its definition, all of its objects went
+            kind = run.client.kind(version, place.kind, deadline=run.deadline)
+            return run.client.list(kind, place.namespace, labels=labels, deadline=run.deadline).items
+        except KindNotServedError:
             continue
-        live += listing.items
-    return prune.surplus(declared, live, name, cap)
+    return []  # with its definition, all of its objects went
+
+
+def _versions(run: Run, place: Place) -> Iterator[str]:
+    """The version that is remembered, and when that is served no more those that are now."""
+    yield place.api_version
+    group = place.api_version.rpartition("/")[0]
+    asked = Asked("find the versions of", place.kind, api_version=place.api_version)
+    try:
+        answer = (
+            run.client.transport.request("GET", f"/apis/{group}", asked=asked, deadline=run.deadline) if group else {}
+        )
+    except NotFoundError:
+        return
+    for one in answer.get("versions") or ():
+        if one["groupVersion"] != place.api_version:
+            yield one["groupVersion"]

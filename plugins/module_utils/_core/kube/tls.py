@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import ssl
 import tempfile
 import typing as t
@@ -20,6 +21,9 @@ if t.TYPE_CHECKING:
 
     from .connection import Connection, Credentials
 
+# What stands around certificates is for people, in whatever letters; Python takes ASCII alone.
+_CERTIFICATE = re.compile(r"-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----[\x00-\x7f]+?-----END \1-----")
+
 
 def context(connection: Connection, credentials: Credentials) -> ssl.SSLContext:
     """Not by create_default_context: since Python 3.13 that refuses authorities without key identifiers, such as old clusters have."""
@@ -29,7 +33,7 @@ def context(connection: Connection, credentials: Credentials) -> ssl.SSLContext:
         made.verify_mode = ssl.CERT_NONE
     elif connection.ca:
         try:
-            made.load_verify_locations(cadata=connection.ca)
+            made.load_verify_locations(cadata="\n".join(found[0] for found in _CERTIFICATE.finditer(connection.ca)))
         except (ssl.SSLError, ValueError):
             raise ConfigError(
                 connection.source, "names an authority that is no PEM certificate", "correct it"

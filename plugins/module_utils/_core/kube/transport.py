@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 
 from . import errors
 from .connection import Credentials
+from .stop import Stop
 
 if t.TYPE_CHECKING:
     import socket
@@ -44,6 +45,8 @@ _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _SHORTEST_TIMEOUT = 0.5
 # Watches and logs hold connections beside the writers.
 _SPARE_CONNECTIONS = 4
+# Of a thousand objects, each may have one of its own.
+_MOST_WARNINGS = 20
 
 
 class _Call(t.NamedTuple):
@@ -81,15 +84,17 @@ class Transport:
         writers: int = 8,
         timeout: float = 60.0,
         agent: str = "paddleflow",
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
     ) -> None:
         self.connection = connection
         self.timeout = timeout
-        # What the server warned of (deprecated APIs, unknown fields), each once.
+        # What the server warned of (deprecated APIs, policies that only warn), each once, and not all of very many.
         self.warnings: list[str] = []
         self._connections = writers + _SPARE_CONNECTIONS
         self._agent = agent
-        self._sleep = sleep
+        # When it is set nothing is sent any more, by whichever thread, and what was sent is not waited for.
+        self.stop = Stop()
+        self._sleep = sleep or self.stop.wait
         self._lock = threading.Lock()
         self._opened: _Opened | None = None
         self._answered = False
@@ -169,6 +174,10 @@ class Transport:
         opened, renewed, attempt = self._open(), False, 0
         while True:
             attempt += 1
+            if self.stop:
+                raise errors.UnreachableError(
+                    f"Could not {call.asked}: the task was ended before.", "cut", call.asked, sent=False
+                )
             try:
                 return self._once(opened, call, read)
             except errors.UnauthorizedError:
@@ -261,7 +270,7 @@ class Transport:
         for header in headers:
             text = header.partition('"')[2].rpartition('"')[0].replace('\\"', '"') or header
             with self._lock:
-                if text not in self.warnings:
+                if text not in self.warnings and len(self.warnings) < _MOST_WARNINGS:
                     self.warnings.append(text)
 
     def _open(self, refused: _Opened | None = None) -> _Opened:
@@ -275,6 +284,7 @@ class Transport:
                 credentials = connection.renew()
             if refused is None or credentials != refused.credentials:
                 self._opened = _open(connection, credentials, self._connections, self._agent)
+                self.stop.ends(self._opened.pool)
             return t.cast("_Opened", self._opened)
 
 
@@ -323,7 +333,12 @@ def _open(connection: Connection, credentials: Credentials, connections: int, ag
 
 
 def _socket(response: urllib3.BaseHTTPResponse) -> socket.socket | None:
-    found: socket.socket | None = getattr(response.connection, "sock", None)
+    """Below the TLS within the TLS of an https proxy, of which urllib3 makes something that is no socket."""
+    import socket
+
+    found = getattr(response.connection, "sock", None)
+    while found is not None and not isinstance(found, socket.socket):
+        found = getattr(found, "socket", None)
     return found
 
 

@@ -19,15 +19,11 @@ if t.TYPE_CHECKING:
     from .errors import Asked, Cause
 
 
-# Before a request leaves, there is a connection and a handshake.
-_NEVER_SENT = {
-    "NewConnectionError",
-    "NameResolutionError",
-    "ConnectTimeoutError",
-    "ProxyError",
-    "SSLCertVerificationError",
-    "CertificateError",
-}
+# Before a request leaves, there is a connection and a handshake. ProxyError alone says nothing: urllib3 raises it too
+# when a tunnel is cut under a request that was sent.
+_NOT_CONNECTED = {"NewConnectionError", "NameResolutionError", "ConnectTimeoutError"}
+_NO_TUNNEL = "Tunnel connection failed"
+_NOT_TRUSTED = {"SSLCertVerificationError", "CertificateError"}
 
 
 class _Why(t.NamedTuple):
@@ -63,7 +59,7 @@ def error(
     """
     chain = list(_chain(cause, handled))
     why = _why(chain)
-    sent = sent and not any(type(one).__name__ in _NEVER_SENT for one in chain)
+    sent = sent and not (_not_connected(chain) or _NOT_TRUSTED & {type(one).__name__ for one in chain})
     doubt = " It is not known whether the server did it." if sent and asked.verb not in ("get", "list", "watch") else ""
     text = f"Could not {asked}: the API server {connection}{_through(connection)} did not answer: {why.found}: {why.remedy}.{doubt}"
     return UnreachableError(text, why.cause, asked, sent=sent)
@@ -87,11 +83,21 @@ def _chain(error: BaseException, handled: BaseException | None) -> t.Iterator[Ba
         waiting += [getattr(one, "reason", None), getattr(one, "original_error", None), one.__cause__, one.__context__]
 
 
+def _not_connected(chain: list[BaseException]) -> bool:
+    return any(type(one).__name__ in _NOT_CONNECTED or _tunnel(one) for one in chain)
+
+
+def _tunnel(error: BaseException) -> str:
+    """What a proxy said when it opened no tunnel."""
+    text = str(error) if isinstance(error, OSError) else ""
+    return text if text.startswith(_NO_TUNNEL) else ""
+
+
 def _why(chain: list[BaseException]) -> _Why:
     names = {type(one).__name__ for one in chain}
     numbers = {one.errno for one in chain if isinstance(one, OSError)}
-    if "ProxyError" in names:
-        tunnel = next((str(one) for one in chain if isinstance(one, OSError) and "Tunnel" in str(one)), "")
+    if "ProxyError" in names and _not_connected(chain):
+        tunnel = next(filter(None, map(_tunnel, chain)), "")
         found = f"the proxy does not lead there ({tunnel or 'it cannot be connected to'})"
         return _Why("proxy", found, "correct proxy (or proxy-url, HTTPS_PROXY), or exempt the server with no_proxy")
     if any(isinstance(one, ssl.SSLError) for one in chain) or "CertificateError" in names:

@@ -11,7 +11,8 @@ import typing as t
 
 from .conditions import Verdict
 from .errors import KubeError
-from .watch import Stop, watch
+from .stop import Stop
+from .watch import watch
 
 if t.TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,20 +45,30 @@ class Unready(t.NamedTuple):
     why: str
     events: Sequence[str]
     object: Object | None
+    failed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.why}{'; last events: ' if self.events else ''}{'; '.join(self.events)}"
 
 
 class WaitError(KubeError):
     """``unready`` has every object that was not ready, those that failed first."""
 
-    def __init__(self, how: str, unready: Sequence[Unready], number: int) -> None:
-        self.unready = unready
-        said = [f"{one.why}{'; last events: ' if one.events else ''}{'; '.join(one.events)}" for one in unready]
+    def __init__(self, unready: Sequence[Unready], number: int, seconds: float) -> None:
+        self.unready, self.number, self.seconds = unready, number, seconds
         if number == 1:
-            text = f"{unready[0].target} {how}: {said[0]}."
+            text = f"{unready[0].target} {self._how()}: {unready[0]}."
         else:
-            text = f"{len(unready)} of {number} objects {how}:"
-            text = "\n  ".join([text, *(f"{one.target}: {why}" for one, why in zip(unready, said, strict=True))])
+            lines = [f"{len(unready)} of {number} objects {self._how()}:", *(f"{one.target}: {one}" for one in unready)]
+            text = "\n  ".join(lines)
         super().__init__(text)
+
+    def _how(self) -> str:
+        return f"{'was' if self.number == 1 else 'were'} not ready after {self.seconds:.0f} s"
+
+    def of(self, one: Unready) -> WaitError:
+        """What is said of one of them alone."""
+        return type(self)([one], 1, self.seconds)
 
 
 class WaitTimeoutError(WaitError):
@@ -66,6 +77,11 @@ class WaitTimeoutError(WaitError):
 
 class WaitFailedError(WaitError):
     """An object failed for good; the others were not waited for any longer."""
+
+    def _how(self) -> str:
+        if self.number > 1:
+            return "were not ready when one failed"
+        return "failed" if self.unready[0].failed else "was not ready when another one failed"
 
 
 class _Waited:
@@ -191,8 +207,5 @@ def _error(client: Client, bad: Sequence[_Waited], number: int, seconds: float) 
         target, events = one.target, []
         if place < _EXPLAINED and time.monotonic() < until:
             events = last_events(client, target.kind, target.name, target.namespace, deadline=until)
-        unready.append(Unready(target, one.verdict.why, events, one.object))
-    if _failed(bad):
-        return WaitFailedError("failed" if number == 1 else "were not ready when one failed", unready, number)
-    were = "was" if number == 1 else "were"
-    return WaitTimeoutError(f"{were} not ready after {seconds:.0f} s", unready, number)
+        unready.append(Unready(target, one.verdict.why, events, one.object, one.verdict.state == "failed"))
+    return (WaitFailedError if _failed(bad) else WaitTimeoutError)(unready, number, seconds)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import threading
 import time
 import typing as t
 
 from . import errors
 from .errors import Asked
+from .stop import Stop
 
 if t.TYPE_CHECKING:
     import socket
@@ -34,36 +34,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 class Change(t.NamedTuple):
     type: str  # ADDED, MODIFIED or DELETED
     object: Object
-
-
-class Stop:
-    """Ends watches that other threads read."""
-
-    def __init__(self) -> None:
-        self._event, self._lock = threading.Event(), threading.Lock()
-        self._sockets: list[socket.socket] = []
-
-    def __bool__(self) -> bool:
-        return self._event.is_set()
-
-    def wait(self, seconds: float) -> None:
-        self._event.wait(seconds)
-
-    def reads(self, channel: socket.socket) -> None:
-        with self._lock:
-            self._sockets = [one for one in self._sockets if one.fileno() >= 0] + [channel]
-        if self:
-            self.set()
-
-    def set(self) -> None:
-        import socket
-
-        self._event.set()
-        with self._lock:
-            for channel in self._sockets:
-                with contextlib.suppress(OSError):  # it is closed already
-                    # Not by the method of a TLS socket: it would take away the TLS that a thread is reading by.
-                    socket.socket.shutdown(channel, socket.SHUT_RDWR)
 
 
 def watch(
@@ -141,7 +111,14 @@ def _stream(
         for line in client.transport.lines(
             kind.path(namespace), query=query, asked=asked, deadline=deadline, opened=opened
         ):
-            event = json.loads(line)
+            if not line:
+                continue
+            try:
+                event = json.loads(line)
+            except ValueError:  # the rest of it was cut off
+                from . import unreachable
+
+                raise unreachable.error(EOFError(), client.transport.connection, asked, sent=True) from None
             if event["type"] == "ERROR":
                 status = event["object"]
                 raise client.transport.refusal(int(status.get("code") or 500), json.dumps(status).encode(), asked)

@@ -32,5 +32,5 @@ def slug(name: str, limit: int = 63) -> str:
     if len(name) <= limit and re.fullmatch(LABEL, name):
         return name
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return "-".join(part for part in (plain[: limit - 9].strip("-"), digest) if part)

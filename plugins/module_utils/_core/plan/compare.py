@@ -23,6 +23,20 @@ Object = dict[str, Any]
 
 # Of every kind, what a declaration may hold without it being a field that apply sets.
 IDENTITY = {"apiVersion", "kind"}
+# Here, and below, stand quantities: 1000m is 1. Everywhere else 1.10 is not 1.1.
+AMOUNTS = frozenset(
+    (
+        "requests", "limits", "hard", "capacity", "allocatable", "capability", "deserved", "guarantee", "minResources",
+        "podFixed", "scalarResources", "cpu", "memory", "cpuLimit", "memoryLimit", "quota", "blockSize",
+    )
+)  # fmt: skip
+# Here, and below, stands text of the user's, whatever its keys are.
+TEXTS = frozenset(
+    (
+        "labels", "annotations", "matchLabels", "selector", "nodeSelector", "data", "stringData", "parameters", "env",
+        "volumeAttributes", "options", "extraConfig", "nodeTaintToleration", "openAPIV3Schema",
+    )
+)  # fmt: skip
 
 
 class Verdict(Enum):
@@ -40,9 +54,18 @@ def compare(declared: Object, live: Object | None, exact: bool, manager: str = M
         return Verdict.DIFFERENT  # apply has to take it over
     wanted = {key: value for key, value in declared.items() if key not in IDENTITY}
     wanted["metadata"] = {k: v for k, v in declared.get("metadata", {}).items() if k not in ("name", "namespace")}
-    if holds(wanted, live) and _accounted(owned, wanted):
+    # An API server writes quantities anew in its own kinds only, and of others we know but our own what one is.
+    amounts = False if exact or _built_in(declared) else None
+    # Of metadata nothing is ever written as one, and the most of it is never ours.
+    ours = {key: below for key, below in owned.items() if below or key != "f:metadata"}
+    if holds(wanted, live, amounts) and _accounted(ours, wanted, live, amounts):
         return Verdict.SAME
     return Verdict.DIFFERENT if exact else Verdict.ASK
+
+
+def _built_in(declared: Object) -> bool:
+    group = str(declared.get("apiVersion", "")).rpartition("/")[0]
+    return "." not in group or group.endswith(".k8s.io")
 
 
 def owned_fields(live: Object, manager: str = MANAGER) -> Mapping[str, Any] | None:
@@ -54,29 +77,48 @@ def owned_fields(live: Object, manager: str = MANAGER) -> Mapping[str, Any] | No
     return None
 
 
-def holds(wanted: object, live: object) -> bool:
-    """Whether live has all that is wanted, whatever else it has."""
+def holds(wanted: object, live: object, amounts: bool | None = None, whole: bool = False) -> bool:
+    """Whether live has all that is wanted, whatever else it has.
+
+    :param amounts: whether text is meant as quantities; None: neither here nor below
+    :param whole: nothing else may be there
+    """
     if isinstance(wanted, dict):
-        if isinstance(live, dict):
-            return all(holds(value, live.get(key)) for key, value in wanted.items())
-        return not wanted and live is None
+        if not isinstance(live, dict):
+            return not wanted and live is None
+        if whole and any(key not in wanted for key in live):
+            return False
+        return all(holds(value, live.get(key), _amounts(key, amounts), whole) for key, value in wanted.items())
     if isinstance(wanted, (list, tuple)):
         if isinstance(live, list):
-            return len(wanted) == len(live) and all(map(holds, wanted, live))
+            return len(wanted) == len(live) and all(
+                holds(one, other, amounts, whole) for one, other in zip(wanted, live, strict=True)
+            )
         return not wanted and live is None
     if isinstance(wanted, bool) or isinstance(live, bool):
         return wanted is live
-    # The API server writes quantities in its own form; a whole number may come back as text.
-    return wanted == live or (isinstance(live, str) and quantity.same(wanted, live))
+    # Where it writes quantities in its own form, a whole number may come back as text.
+    return wanted == live or (amounts is True and isinstance(live, str) and quantity.same(wanted, live))
 
 
-def _accounted(owned: Mapping[str, Any], wanted: object) -> bool:
-    """Whether every field that we own is still declared."""
+def _amounts(key: object, above: bool | None) -> bool | None:
+    return None if above is None or key in TEXTS else above or key in AMOUNTS
+
+
+def _accounted(owned: Mapping[str, Any], wanted: object, live: object, amounts: bool | None) -> bool:
+    """Whether every field that we own is still declared, and what is owned as one is all of it declared."""
     for key, below in owned.items():
         if key == ".":
             continue
         found, item = _step(key, wanted)
-        if not found or (below and not _accounted(below, item)):
+        if not found:
+            return False
+        there, field = _step(key, live)[1], _amounts(key.removeprefix("f:"), amounts)
+        if below:
+            if not _accounted(below, item, there, field):
+                return False
+        # The record ends at what is written as one, whose parts are owned with it: none of them may be left over.
+        elif isinstance(item, (dict, list, tuple)) and not holds(item, there, field, whole=True):
             return False
     return True
 

@@ -6,17 +6,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import posixpath
 import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from . import kubefile
 from .certificate import CertificateError, validity
 from .finding import Finding
-from .proxy import uncovered
+from .no_proxy import uncovered
 
 if t.TYPE_CHECKING:
     from datetime import datetime
@@ -37,13 +36,6 @@ class Target:
     # The client certificate's file, when it is not in the kubeconfig itself: the caller has to read it.
     certificate_file: str = ""
     proxy: str = ""
-
-
-def _named(items: t.Any, name: str, key: str) -> dict[str, t.Any] | None:
-    for item in items if isinstance(items, list) else []:
-        if isinstance(item, Mapping) and item.get("name") == name:
-            return dict(item.get(key) or {})
-    return None
 
 
 def _bad(path: str, found: str, needed: str, remedy: str, check: str = "kubeconfig") -> Finding:
@@ -73,22 +65,26 @@ def _credentials(user: Mapping[str, t.Any]) -> str:
 def read_kubeconfig(path: str, config: t.Any, context: str = "") -> tuple[Target | None, list[Finding]]:
     """The cluster that a parsed kubeconfig names, or why it names none."""
     choose = "name another with kubernetes_kubeconfig"
-    if not isinstance(config, Mapping) or not isinstance(config.get("contexts"), list) or not config["contexts"]:
-        return None, [_bad(path, "holds no contexts", "one is needed", f"write it anew, or {choose}")]
-    names = [str(item.get("name")) for item in config["contexts"] if isinstance(item, Mapping)]
-    listed = ", ".join(names)
+    anew = f"write it anew, or {choose}"
+    try:
+        found = kubefile.sections(config if isinstance(config, Mapping) else {})
+    except kubefile.ShapeError as error:
+        return None, [_bad(path, f"has an entry in {error} that is no mapping", "each has to be one", anew)]
+    if not found["contexts"]:
+        return None, [_bad(path, "holds no contexts", "one is needed", anew)]
+    listed = ", ".join(found["contexts"])
     chosen = context or str(config.get("current-context") or "")
     if not chosen:
         remedy = f"set kubernetes_context to one of {listed}"
         return None, [_bad(path, "has no current context", "one has to be chosen", remedy)]
-    picked = _named(config["contexts"], chosen, "context")
+    picked = found["contexts"].get(chosen)
     if picked is None:
         remedy = f"set kubernetes_context to one of {listed}"
         return None, [_bad(path, f"has no context {chosen}", "it was asked for", remedy, "context")]
     findings = []
     cluster_name, user_name = str(picked.get("cluster") or ""), str(picked.get("user") or "")
-    cluster = _named(config.get("clusters"), cluster_name, "cluster")
-    user = _named(config.get("users"), user_name, "user")
+    cluster = found["clusters"].get(cluster_name)
+    user = found["users"].get(user_name)
     fix = f"correct the context {chosen}, or {choose}"
     if not cluster or not cluster.get("server"):
         text = f"has no cluster {cluster_name!r} with a server"
@@ -130,14 +126,14 @@ def certificate_findings(target: Target, config: Mapping[str, t.Any], file: str 
 
     :param file: content of ``target.certificate_file``
     """
-    user = _named(config.get("users"), target.user, "user") or {}
+    user = kubefile.sections(config)["users"].get(target.user, {})
     subject = f"The client certificate of user {target.user} in {target.kubeconfig}"
     remedy = "renew it (kubeadm certs renew, or ask who gave it to you), or name another kubeconfig"
     pem = file or ""
     if user.get("client-certificate-data"):
         try:
-            pem = base64.b64decode(str(user["client-certificate-data"]), validate=True).decode("ascii", "replace")
-        except binascii.Error:
+            pem = kubefile.decoded(user["client-certificate-data"]).decode("ascii", "replace")
+        except ValueError:
             pem = ""
     elif not target.certificate_file:
         return []

@@ -62,11 +62,22 @@ def _reason(found: Any) -> str:
         missing.append("metadata")
     elif not isinstance(metadata.get("name"), str) or not metadata["name"]:
         missing.append("metadata.name")
-    return (
-        f"{', '.join(missing)} missing, but an object has apiVersion, kind and metadata.name, each a text."
-        if missing
-        else ""
-    )
+    if missing:
+        return f"{', '.join(missing)} missing, but an object has apiVersion, kind and metadata.name, each a text."
+    return _malformed(metadata) if isinstance(metadata, dict) else ""
+
+
+def _malformed(metadata: dict[str, Any]) -> str:
+    """Of what is read here; the rest of an object is for the API server to judge."""
+    for key, form, called in (
+        ("namespace", str, "a text"),
+        ("labels", dict, "a mapping"),
+        ("annotations", dict, "a mapping"),
+    ):
+        value = metadata.get(key)
+        if value is not None and not isinstance(value, form):
+            return f"metadata.{key} is {type(value).__name__}, but must be {called}."
+    return ""
 
 
 def _twice(found: list[Manifest], namespace: str) -> Iterator[str]:

@@ -2,49 +2,22 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
 
-"""Which addresses a proxy setting sends to the proxy, as Go's net/http and Python's urllib read it."""
+"""What is wrong with the proxy variables of a node or of the control node."""
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING
 
 from .finding import Finding
+from .no_proxy import uncovered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 # Both spellings count: curl and Python prefer the lower one, Go the upper one.
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 LOCAL = ("localhost", "127.0.0.1")
 CLUSTER_NAMES = (".svc", ".cluster.local")
-
-
-def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    try:
-        return ipaddress.ip_network(text.strip("[]"), strict=False)
-    except ValueError:
-        return None
-
-
-def _covers(entry: str, target: str) -> bool:
-    if entry == "*":
-        return True
-    ours, theirs = _network(entry), _network(target)
-    if ours is not None or theirs is not None:
-        if ours is None or theirs is None or ours.version != theirs.version:
-            return False
-        return int(ours[0]) <= int(theirs[0]) and int(theirs[-1]) <= int(ours[-1])
-    entry, target = entry.lower(), target.lower()
-    if entry.startswith("."):
-        return target.endswith(entry)
-    return target.strip(".") == entry or target.endswith("." + entry)
-
-
-def uncovered(no_proxy: str, targets: Iterable[str]) -> list[str]:
-    """The targets (addresses, CIDRs, names, ``.suffix`` for all names below) that no entry of NO_PROXY exempts."""
-    entries = [entry.strip() for entry in no_proxy.split(",") if entry.strip()]
-    return [target for target in dict.fromkeys(targets) if not any(_covers(entry, target) for entry in entries)]
 
 
 def proxy_findings(variables: Mapping[str, str], targets: Sequence[str], where: str) -> list[Finding]:

@@ -1,16 +1,20 @@
 # This file is part of the paddleflow.core collection.
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
-"""What of a set is no longer declared. A set is everything that one declaration owns, by a label on each of its objects."""
+"""What of a set is no longer declared. A set is everything that one declaration owns, by labels on each of its objects: the
+name of the set, and the namespace that remembers it, since another namespace may have a set of the same name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .compare import MANAGER, owned_fields
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 SET = "paddleflow.org/set"
+PLACE = "paddleflow.org/set-namespace"
 
 
 class Key(NamedTuple):
@@ -39,17 +43,21 @@ def key(found: Mapping[str, Any]) -> Key:
 
 
 def surplus(
-    declared: Iterable[Mapping[str, Any]], live: Iterable[Mapping[str, Any]], name: str, cap: int
-) -> list[Mapping[str, Any]]:
-    """Live objects of the set that are not declared. What is on its way out already is left to go."""
+    declared: Iterable[Mapping[str, Any]], live: Iterable[dict[str, Any]], name: str, cap: int, manager: str = MANAGER
+) -> list[dict[str, Any]]:
+    """Of the live objects that bear the labels of a set those that are not declared. What is on its way out already is left
+    to go, and what others made is left to them: controllers copy labels to what they make (a Service's Endpoints)."""
     kept = {key(one) for one in declared}
-    gone = [
-        one
+    gone = {
+        key(one): one
         for one in live
-        if one.get("metadata", {}).get("labels", {}).get(SET) == name
-        and key(one) not in kept
-        and not one["metadata"].get("deletionTimestamp")
-    ]
+        if key(one) not in kept and not one["metadata"].get("deletionTimestamp") and _ours(one, manager)
+    }
     if len(gone) > cap:
         raise TooManyError(len(gone), cap, name)
-    return sorted(gone, key=key)
+    return [gone[each] for each in sorted(gone)]
+
+
+def _ours(one: dict[str, Any], manager: str) -> bool:
+    controlled = any(owner.get("controller") for owner in one["metadata"].get("ownerReferences") or ())
+    return not controlled and owned_fields(one, manager) is not None

@@ -34,7 +34,7 @@ def _written(found: Mapping[str, Any] | None) -> View:
     if found is None:
         return {}
     metadata = {key: value for key, value in found.get("metadata", {}).items() if key not in _BOOKKEEPING}
-    annotations = {k: v for k, v in metadata.pop("annotations", {}).items() if k != _LAST_APPLIED}
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != _LAST_APPLIED}
     if annotations:
         metadata["annotations"] = annotations
     return {key: value for key, value in found.items() if key != "status"} | {"metadata": metadata}
@@ -43,7 +43,7 @@ def _written(found: Mapping[str, Any] | None) -> View:
 def shown(found: Mapping[str, Any]) -> View:
     """A live object with its status, for who goes on with it; without the record of who wrote which field."""
     metadata = {key: value for key, value in found.get("metadata", {}).items() if key != "managedFields"}
-    annotations = {k: v for k, v in metadata.pop("annotations", {}).items() if k != _LAST_APPLIED}
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != _LAST_APPLIED}
     return {**found, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
 
 

@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 
+from ..model import quantity
 from .finding import Finding
 
 Object = Mapping[str, t.Any]
@@ -25,33 +24,6 @@ PROGRAMS = {
 }
 DEFAULT_SCHEDULER_NAME = "volcano"
 WEBHOOK_PREFIX = "volcano-admission-service-"
-
-SUFFIXES = {
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    "": Decimal(1),
-    "k": Decimal(10) ** 3,
-    "M": Decimal(10) ** 6,
-    "G": Decimal(10) ** 9,
-    "T": Decimal(10) ** 12,
-    "P": Decimal(10) ** 15,
-    "E": Decimal(10) ** 18,
-    "Ki": Decimal(2) ** 10,
-    "Mi": Decimal(2) ** 20,
-    "Gi": Decimal(2) ** 30,
-    "Ti": Decimal(2) ** 40,
-    "Pi": Decimal(2) ** 50,
-    "Ei": Decimal(2) ** 60,
-}
-
-
-def amount(quantity: str | float) -> Decimal:
-    """A Kubernetes quantity as a number."""
-    match = re.fullmatch(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]?i?)", str(quantity).strip())
-    if not match or match[2] not in SUFFIXES:
-        raise ValueError(f"{quantity!r} is not a quantity")
-    return Decimal(match[1]) * SUFFIXES[match[2]]
 
 
 def _ours(item: Object) -> bool:
@@ -188,16 +160,16 @@ def foreign_objects(rows: Iterable[str], leases: Iterable[str] = ()) -> list[str
     return sorted(f"{row[0]} {row[1]}" for row in left)
 
 
-def _milli(value: Decimal) -> str:
-    rounded = int(value * 1000)
-    return str(rounded // 1000) if rounded % 1000 == 0 else f"{rounded}m"
+def _milli(billionths: int) -> str:
+    """Down to whole thousandths, the finest that a scheduler counts processors in."""
+    return quantity.text(billionths // 10**6 * 10**6)
 
 
-def _share(resource: str, total: Decimal, weight: int, weights: int, ceiling: t.Any) -> str:
-    value = total * weight / weights
+def _share(resource: str, total: int, weight: int, weights: int, ceiling: t.Any) -> str:
+    value = total * weight // weights
     if ceiling is not None:
-        value = min(value, amount(ceiling))
-    return _milli(value) if resource == "cpu" else str(int(value))
+        value = min(value, quantity.parse(ceiling))
+    return _milli(value) if resource == "cpu" else str(value // quantity.UNIT)
 
 
 def queue_conversion(queues: Sequence[Object], total: Mapping[str, str]) -> list[dict[str, t.Any]]:
@@ -225,8 +197,8 @@ def queue_conversion(queues: Sequence[Object], total: Mapping[str, str]) -> list
         else:
             capability = spec.get("capability") or {}
             deserved = {
-                resource: _share(resource, amount(quantity), row["weight"], weights, capability.get(resource))
-                for resource, quantity in sorted(total.items())
+                resource: _share(resource, quantity.parse(amount), row["weight"], weights, capability.get(resource))
+                for resource, amount in sorted(total.items())
             }
             rows.append(
                 {**row, "action": "convert", "reason": f"weight {row['weight']} of {weights}", "deserved": deserved}
@@ -250,6 +222,7 @@ def schedulable(nodes: Iterable[Object]) -> list[Object]:
 def allocatable(nodes: Iterable[Object]) -> dict[str, str]:
     """The sum of CPU and memory that schedulable nodes offer."""
     items = schedulable(nodes)
-    cpu = sum((amount(node["status"]["allocatable"]["cpu"]) for node in items), Decimal(0))
-    memory = sum((amount(node["status"]["allocatable"]["memory"]) for node in items), Decimal(0))
-    return {"cpu": _milli(cpu), "memory": str(int(memory))}
+    cpu, memory = (
+        sum(quantity.parse(node["status"]["allocatable"][resource]) for node in items) for resource in ("cpu", "memory")
+    )
+    return {"cpu": _milli(cpu), "memory": str(memory // quantity.UNIT)}

@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
+import subprocess
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from paddleflow_core.kube.client import Client
@@ -60,3 +63,25 @@ def plan(stub: Stub) -> Callable[..., None]:
         stub.steps += steps
 
     return planned
+
+
+class Certified(NamedTuple):
+    """A certificate of its own authority, and both ends of TLS with it."""
+
+    pem: str
+    server: ssl.SSLContext
+    client: ssl.SSLContext
+
+
+@pytest.fixture(scope="session")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Certified:
+    folder: Path = tmp_path_factory.mktemp("certified")
+    key, cert = folder / "key", folder / "cert"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+         "-keyout", str(key), "-out", str(cert), "-subj", "/CN=lab", "-addext", "subjectAltName=DNS:lab"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(cert, key)
+    return Certified(cert.read_text(encoding="utf-8"), server, ssl.create_default_context(cafile=str(cert)))

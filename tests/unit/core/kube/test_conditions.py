@@ -17,6 +17,7 @@ from paddleflow_core.kube.conditions import (
     exists,
     one_of,
     satisfies,
+    there,
     unless,
     value,
 )
@@ -179,3 +180,35 @@ def test_either_of_two_will_do() -> None:
     assert ended(thing({"phase": "Completed"}, uid="u")).state == "ready"
     assert ended(thing({"phase": "Running"}, uid="v")).state == "ready"
     assert ended(thing({"phase": "Running"}, uid="u")).state == "waiting"
+
+
+NEWER = {
+    "type": "Synced",
+    "status": "False",
+    "reason": "NoKey",
+    "message": "the key is wrong",
+    "lastTransitionTime": "2026-02-01",
+}
+OLDER = {"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01"}
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        value("status.phase", "Bound"),
+        one_of("status.phase", ["Bound"], ["Lost"]),
+        one_of("status.phase", ["Bound"], ["Pending"]),
+        there("status.other"),
+        satisfies(lambda _found: False, "it runs"),
+    ],
+)
+def test_what_the_newest_condition_says_is_told_whatever_is_waited_for(check: Check) -> None:
+    found = {"metadata": {"name": "a"}, "status": {"phase": "Pending", "conditions": [NEWER, OLDER]}}
+    assert check(found).why.endswith("; its condition Synced is False, NoKey: the key is wrong")
+
+
+def test_anything_may_stand_at_a_path() -> None:
+    check = there("status.ip")
+    assert check(None) == ABSENT
+    assert check({"metadata": {}, "status": {"ip": None}}).state == "waiting"
+    assert check({"metadata": {}, "status": {"ip": 0}}).state == "ready"

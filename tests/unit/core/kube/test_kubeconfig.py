@@ -83,6 +83,10 @@ def test_paths_start_from_the_file_that_they_stand_in(tmp_path: Path) -> None:
     (tmp_path / "sub/token").write_text("newer", encoding="utf-8")
     assert token.renew is not None
     assert token.renew() == Credentials(token="newer")
+    both = connect(config({"tokenFile": "token", "client-certificate": "cert", "client-key": "key"}), tmp_path / "sub")
+    assert both.credentials == Credentials("newer", "", "", b"cert-content\n", b"key-content\n")
+    assert both.renew is not None
+    assert both.renew() == both.credentials
 
 
 def test_the_first_file_decides_about_an_entry_whole(tmp_path: Path) -> None:
@@ -98,6 +102,15 @@ def test_the_first_file_decides_about_an_entry_whole(tmp_path: Path) -> None:
     made = kubeconfig.connection(merged, "", {})
     assert (made.credentials.token, made.impersonate, made.namespace) == ("first", (), "x")
     assert made.source == f"the kubeconfig {first} and the kubeconfig {second}, context other"
+
+
+def test_an_empty_file_adds_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("# nothing\n", encoding="utf-8")
+    (tmp_path / "full").write_text(json.dumps(config()), encoding="utf-8")
+    merged = kubeconfig.read([tmp_path / "empty", tmp_path / "full"])
+    assert kubeconfig.connection(merged, "", {}).server == "https://lab:6443"
+    with pytest.raises(ConfigError, match="has no current context: set context to one of none"):
+        kubeconfig.connection(kubeconfig.read([tmp_path / "empty"]), "", {})
 
 
 def test_yaml_is_read(tmp_path: Path) -> None:

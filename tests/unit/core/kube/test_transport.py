@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -24,8 +25,9 @@ from paddleflow_core.kube.transport import TRIES, Transport, _Call, _json
 
 from tests.support.control_plane import free_port
 from tests.support.kube_stub import Step, Stream, Stub, answer, ok, refuse, reset, truncated
+from tests.support.relay import Relay, TunnelProxy, closing
 
-from .conftest import Paused
+from .conftest import Certified, Paused
 
 Connect = Callable[..., Transport]
 ASKED = Asked("get", "Queue", "ml")
@@ -128,6 +130,14 @@ def test_warnings_of_the_server_are_kept_once(stub: Stub, connect: Connect) -> N
     get(transport)
     get(transport)
     assert transport.warnings == ['v1beta1 is "old"']
+
+
+def test_very_many_warnings_are_not_all_kept(stub: Stub, connect: Connect) -> None:
+    transport = connect()
+    stub.steps = [answer(200, {}, {"Warning": f'299 - "number {number}"'}) for number in range(30)]
+    for _time in range(30):
+        get(transport)
+    assert transport.warnings == [f"number {number}" for number in range(20)]
 
 
 # ---- what is sent again ---------------------------------------------------------------------------------------------
@@ -234,8 +244,6 @@ def test_an_address_that_never_answered_is_told_at_once(connect: Connect, paused
 
 
 def test_a_server_that_answered_before_may_come_back(stub: Stub, paused: Paused) -> None:
-    from tests.support.relay import Relay, closing
-
     stub.always = ok({})
     port = int(stub.url.rpartition(":")[2])
     with closing(lambda: Relay(("127.0.0.1", port))) as relay:
@@ -396,3 +404,30 @@ def test_a_proxy_that_is_not_there(connect: Connect) -> None:
     said = str(raised.value)
     assert f"through the proxy {proxy.replace('ann:s3cret@', '')} did not answer: the proxy does not lead there" in said
     assert "s3cret" not in said
+
+
+def test_a_write_through_a_tunnel_that_is_cut_is_not_sent_again(
+    connect: Connect, certified: Certified, paused: Paused
+) -> None:
+    """The proxy passes the whole request on before it goes: the server may have done it."""
+    posts: list[bytes] = []
+
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        closing(lambda: TunnelProxy(listener.getsockname())) as proxy,
+    ):
+
+        def serve() -> None:
+            with certified.server.wrap_socket(listener.accept()[0], server_side=True) as inside:
+                posts.append(inside.recv(65536))
+
+        server = threading.Thread(target=serve)
+        server.start()
+        made = connect(server="https://lab.example.org", verify=False, proxy=f"http://127.0.0.1:{proxy.port}")
+        made._answered = True
+        with pytest.raises(errors.UnreachableError) as raised:
+            post(made)
+        server.join(30)
+    assert [text[:7] for text in posts] == [b"POST /x"]
+    assert (raised.value.cause, raised.value.sent, paused.pauses) == ("cut", True, [])
+    assert str(raised.value).endswith("It is not known whether the server did it.")

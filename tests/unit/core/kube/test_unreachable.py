@@ -65,7 +65,14 @@ def wrapping(outer: Exception, inner: BaseException) -> Exception:
             False,
             "there (Tunnel connection failed: 407)",
         ),
-        (ProxyError("x", OSError("no")), "proxy", False, "there (it cannot be connected to): correct proxy"),
+        (
+            wrapping(ProxyError("x"), wrapping(NewConnectionError(), ConnectionRefusedError())),
+            "proxy",
+            False,
+            "there (it cannot be connected to): correct proxy",
+        ),
+        # urllib3 says so also of a tunnel that was cut after the request had gone through it.
+        (ProxyError("x", ConnectionResetError()), "cut", True, "the connection was cut off (ConnectionResetError)"),
         (unverified(10), "tls", False, "its certificate has expired: renew it on the server"),
         (unverified(9), "tls", False, "its certificate is not valid yet: set the clock"),
         (unverified(62), "tls", False, "its certificate is for another name"),

@@ -12,8 +12,9 @@ import pytest
 from paddleflow_core.kube import errors
 from paddleflow_core.kube.client import Client
 from paddleflow_core.kube.kinds import Kind
+from paddleflow_core.kube.stop import Stop
 from paddleflow_core.kube.transport import Transport
-from paddleflow_core.kube.watch import Change, Stop, watch
+from paddleflow_core.kube.watch import Change, watch
 
 from tests.support.control_plane import free_port
 from tests.support.kube_stub import Stream, Stub, ok, refuse, reset
@@ -174,3 +175,10 @@ def test_a_watch_that_is_left_leaves_its_connection(stub: Stub, client: Client) 
     assert not stream.left.is_set()
     found.close()  # type: ignore[attr-defined]
     assert stream.left.wait(30)
+
+
+@pytest.mark.parametrize("rest", [b'{"type": "MODIFIED", "obj', b"\n"])
+def test_a_line_without_its_end_is_a_stream_that_was_cut(stub: Stub, changes: Watch, rest: bytes) -> None:
+    stub.steps = [Stream(event("ADDED", "a", 6), rest).end(), Stream(event("MODIFIED", "a", 7))]
+    assert told(changes(since="5"), 2) == [("ADDED", "a", "6"), ("MODIFIED", "a", "7")]
+    assert [seen.query["resourceVersion"] for seen in stub.seen] == ["5", "6"]

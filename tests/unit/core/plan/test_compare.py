@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from paddleflow_core.plan.compare import Verdict, compare, owned_fields
+from paddleflow_core.plan.compare import AMOUNTS, TEXTS, Verdict, compare, owned_fields
+
+from tests.support.nouns import FILES
 
 DECLARED: dict[str, Any] = {
     "apiVersion": "v1",
@@ -16,7 +19,13 @@ DECLARED: dict[str, Any] = {
 }
 OWNED: dict[str, Any] = {
     "f:metadata": {"f:labels": {"f:a": {}}},
-    "f:spec": {"f:cpu": {}, "f:flag": {}, "f:list": {}, "f:empty": {}, "f:none": {}},
+    "f:spec": {
+        "f:cpu": {},
+        "f:flag": {},
+        "f:list": {"v:1": {}, 'k:{"name":"x"}': {".": {}, "f:name": {}, "f:port": {}}},
+        "f:empty": {},
+        "f:none": {},
+    },
 }
 
 
@@ -98,6 +107,7 @@ def test_what_we_own_and_no_longer_declare_is_a_difference(owned: dict[str, Any]
     "owned",
     [
         {".": {}},
+        {"f:metadata": {}},
         spec_owned(list={"i:1": {"f:port": {}}}),
         spec_owned(list={"v:1": {}}),
         spec_owned(list={'k:{"name":"x","protocol":"TCP"}': {".": {}, "f:name": {}, "f:port": {}}}),
@@ -111,3 +121,82 @@ def test_null_is_declared_to_be_absent() -> None:
     declared = {"spec": {"gone": None, "cpu": 1}}
     assert compare(declared, live(owned=spec_owned(cpu={})), exact=True) is Verdict.SAME
     assert compare(declared, live({"gone": 1}, spec_owned(cpu={})), exact=True) is Verdict.DIFFERENT
+
+
+def atomic(declared: Any, live: Any, api: str = "v1", exact: bool = False) -> Verdict:
+    """Of a field that the API server records as one: its record ends there."""
+    record = {"manager": "paddleflow", "operation": "Apply", "fieldsV1": spec_owned(field={})}
+    found = {"metadata": {"managedFields": [record]}, "spec": {"field": live}}
+    return compare({"apiVersion": api, "kind": "Thing", "spec": {"field": declared}}, found, exact)
+
+
+@pytest.mark.parametrize(
+    ("declared", "live"),
+    [
+        ({"app": "a"}, {"app": "a", "tier": "b"}),
+        ({}, {"app": "a"}),
+        ([{"ports": [{"port": 80}]}], [{"ports": [{"port": 80}], "from": [{"podSelector": {}}]}]),
+        ([{"verbs": ["get"]}], [{"verbs": ["get"], "resourceNames": ["one"]}]),
+        ([{"key": "a"}], [{"key": "a", "operator": "Exists"}]),
+    ],
+)
+def test_what_is_left_over_within_a_field_that_is_written_as_one_is_a_difference(declared: Any, live: Any) -> None:
+    assert atomic(declared, live, exact=True) is Verdict.DIFFERENT
+    assert atomic(declared, live) is Verdict.ASK
+
+
+@pytest.mark.parametrize("field", [{"app": "a"}, [{"ports": [{"port": 80}]}], {}, [], "text", {"gone": None}])
+def test_a_field_that_is_written_as_one_is_the_same_when_all_of_it_is(field: Any) -> None:
+    assert atomic(field, {} if field == {"gone": None} else field, exact=True) is Verdict.SAME
+
+
+def plainly(fields: dict[str, Any], live: dict[str, Any], api: str = "v1", exact: bool = False) -> Verdict:
+    record = {"manager": "paddleflow", "operation": "Apply", "fieldsV1": {}}
+    found = {"metadata": {"managedFields": [record]}, **live}
+    return compare({"apiVersion": api, "kind": "Thing", **fields}, found, exact)
+
+
+@pytest.mark.parametrize(("wanted", "there"), [("1.1", "1.10"), ("1k", "1000"), ("1.20", "1.2"), (1, "1")])
+def test_text_that_looks_like_a_quantity_is_text(wanted: Any, there: str) -> None:
+    for field in ("data", "stringData"):
+        assert plainly({field: {"memory": wanted}}, {field: {"memory": there}}) is Verdict.ASK
+    for exact in (True, False):
+        for part in ("labels", "annotations"):
+            declared = {"metadata": {part: {"limits": wanted}}}
+            live = {"metadata": {**live_record(), part: {"limits": there}}}
+            assert compare({"apiVersion": "v1", **declared}, live, exact) is not Verdict.SAME
+    assert plainly({"spec": {"version": wanted}}, {"spec": {"version": there}}, exact=True) is Verdict.DIFFERENT
+
+
+def live_record() -> dict[str, Any]:
+    return {"managedFields": [{"manager": "paddleflow", "operation": "Apply", "fieldsV1": {}}]}
+
+
+@pytest.mark.parametrize("key", ["requests", "limits", "hard", "capacity"])
+def test_where_a_quantity_is_meant_its_value_counts(key: str) -> None:
+    wanted, there = {"spec": {key: {"cpu": "1000m", "pods": 3}}}, {"spec": {key: {"cpu": "1", "pods": "3"}}}
+    assert plainly(wanted, there) is Verdict.SAME
+    assert plainly(wanted, there, "apps/v1") is Verdict.SAME
+    assert plainly(wanted, there, "networking.k8s.io/v1") is Verdict.SAME
+    # Of a foreign kind nobody here knows what its fields mean, and the server keeps what it was given.
+    assert plainly(wanted, there, "example.org/v1") is Verdict.ASK
+    assert plainly(wanted, there, "example.org/v1", exact=True) is Verdict.SAME
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_where_the_model_says_quantity_one_is_meant_and_maps_of_text_are_text(name: str) -> None:
+    missing = set(_unlike(FILES[name].NOUN["spec"], False))
+    # The object has these under other names: capability, deserved, and an annotation.
+    assert missing <= {"max", "min", "location"}
+
+
+def _unlike(fields: dict[str, Any], within: bool) -> Iterator[str]:
+    for key, field in fields.items():
+        items = field.get("items", {})
+        meant = within or key in AMOUNTS
+        if field["type"] in ("quantity", "resources") or items.get("type") == "quantity":
+            yield from () if meant else (key,)
+        elif field["type"] == "map":
+            yield from () if key in TEXTS else (key,)
+        for below in (field.get("fields"), items.get("fields")):
+            yield from _unlike(below or {}, meant)

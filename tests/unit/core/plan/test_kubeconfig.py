@@ -49,6 +49,15 @@ CONFIG: dict[str, t.Any] = {
 }
 
 
+# As YAML reads names that are written without quotes.
+NUMBERS: dict[str, t.Any] = {
+    "current-context": 123,
+    "contexts": [{"name": 123, "context": {"cluster": 4, "user": 5}}],
+    "clusters": [{"name": 4, "cluster": {"server": "https://lab"}}],
+    "users": [{"name": 5, "user": {"token": "s3cret"}}],
+}
+
+
 def said(config: t.Any, context: str = "") -> list[str]:
     return [finding.message for finding in read_kubeconfig(PATH, config, context)[1]]
 
@@ -78,6 +87,16 @@ def test_a_good_kubeconfig_names_a_cluster() -> None:
             "",
             [
                 "has no current context, but one has to be chosen: set kubernetes_context to one of lab, prod, open.",
+            ],
+        ),
+        (
+            {**CONFIG, "users": [5, {"name": "ann", "user": "s3cret"}]},
+            "",
+            [
+                (
+                    "has an entry in users that is no mapping, but each has to be one: write it anew, or name another with"
+                    " kubernetes_kubeconfig."
+                )
             ],
         ),
         (
@@ -205,6 +224,19 @@ def test_a_client_certificate_is_judged_by_its_dates(pem: str, now: datetime, ex
     assert target is not None
     found = certificate_findings(target, config, None, now)
     assert [f"{finding.severity}: {finding.message}" for finding in found] == expected
+
+
+def test_names_may_be_numbers() -> None:
+    assert read_kubeconfig(PATH, NUMBERS) == (Target(PATH, "123", "4", "https://lab", "5", "a token"), [])
+    assert read_kubeconfig(PATH, NUMBERS, "123")[1] == []
+
+
+def test_a_client_certificate_may_stand_in_several_lines() -> None:
+    data = base64.encodebytes(LONG.encode()).decode()
+    config = {**CONFIG, "users": [{"name": "ann", "user": {"client-certificate-data": data}}]}
+    target, _found = read_kubeconfig(PATH, config)
+    assert target is not None
+    assert certificate_findings(target, config, None, datetime(2026, 6, 1, tzinfo=UTC)) == []
 
 
 def test_a_client_certificate_that_is_not_even_base64_is_refused() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from paddleflow_core.plan import manifests
+from paddleflow_core.plan import compare, manifests, order, view
 
 
 def thing(name: str = "one", **metadata: Any) -> dict[str, Any]:
@@ -34,6 +34,9 @@ def test_objects_lists_and_lists_of_kubectl_are_one_list_with_places() -> None:
         ({**thing(), "metadata": {}}, "here: metadata.name missing"),
         ({**thing(), "metadata": {"name": 1}}, "here: metadata.name missing"),
         ({**thing(), "kind": 7}, "here: kind missing"),
+        (thing(namespace=["x"]), "here: metadata.namespace is list, but must be a text."),
+        (thing(labels="x"), "here: metadata.labels is str, but must be a mapping."),
+        (thing(annotations=[]), "here: metadata.annotations is list, but must be a mapping."),
         ([thing(), thing()], "here[1]: ConfigMap one is declared in here[0] already: keep one of the two."),
         ([thing(), thing(namespace="team")], "here[1]: ConfigMap one is declared in here[0] already"),
     ],
@@ -60,9 +63,29 @@ JSON = st.recursive(
         st.lists(inner) | st.dictionaries(st.sampled_from(["apiVersion", "kind", "metadata", "items", "name"]), inner)
     ),
 )
+SMALL: st.SearchStrategy[Any] = (
+    st.none()
+    | st.integers()
+    | st.text(max_size=3)
+    | st.lists(st.none(), max_size=1)
+    | st.just({})
+    | st.just({"parent": []})
+)
+METADATA = st.dictionaries(st.sampled_from(["namespace", "labels", "annotations", "managedFields"]), SMALL)
+# What has an object's outer form gets further than any JSON does.
+THINGS = st.builds(
+    lambda kind, name, metadata, spec: {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec
+    },
+    st.sampled_from(["Queue", "ConfigMap"]), st.sampled_from(["a", "b"]), METADATA, SMALL,
+)  # fmt: skip
 
 
-@given(JSON)
-def test_no_document_is_more_than_refused(document: Any) -> None:
+@given(JSON | st.lists(THINGS, max_size=2))
+def test_no_document_is_more_than_refused_and_what_is_not_can_be_planned(document: Any) -> None:
     with contextlib.suppress(manifests.ManifestError):
-        manifests.objects([(document, "here")])
+        found = [one.object for one in manifests.objects([(document, "here")])]
+        order.waves(found, order.depths(one for one in found if order.is_queue(one)))
+        for one in found:
+            view.pair(None, one)
+            compare.compare(one, {**one, "metadata": {"name": "a", "managedFields": []}}, exact=False)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from paddleflow_core.plan import order
 
 
@@ -17,7 +18,16 @@ def names(objects: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def test_what_others_need_comes_first() -> None:
-    kinds = ["Job", "Queue", "Secret", "RoleBinding", "Role", "CustomResourceDefinition", "Namespace"]
+    kinds = [
+        "ValidatingWebhookConfiguration",
+        "Job",
+        "Queue",
+        "Secret",
+        "RoleBinding",
+        "Role",
+        "CustomResourceDefinition",
+        "Namespace",
+    ]
     assert names([thing(kind, kind) for kind in kinds]) == [[kind] for kind in reversed(kinds)]
 
 
@@ -38,3 +48,8 @@ def test_a_ring_of_parents_comes_to_an_end() -> None:
 
 def test_a_queue_of_another_group_is_any_object() -> None:
     assert order.phase({"apiVersion": "example.com/v1", "kind": "Queue"}) == order.phase({"kind": "Deployment"})
+
+
+@pytest.mark.parametrize("spec", [None, [], "x", {"parent": ["a"]}, {"parent": None}])
+def test_a_queue_of_another_form_has_no_parent(spec: Any) -> None:
+    assert order.depths([{**thing("Queue", "a"), "spec": spec}, thing("Queue", "b", parent="a")]) == {"a": 0, "b": 1}

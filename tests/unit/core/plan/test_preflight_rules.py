@@ -7,9 +7,9 @@ import json
 
 import pytest
 from paddleflow_core.plan.finding import as_data
+from paddleflow_core.plan.no_proxy import uncovered
 from paddleflow_core.plan.preflight import evaluate, facts_of
 from paddleflow_core.plan.preflight_settings import GIB, Settings
-from paddleflow_core.plan.proxy import uncovered
 
 from tests.support.preflight_facts import CONTROL, GOOD_PYTHON, K3S, NO_PROXY, NODE, SETTINGS, changed, judged
 

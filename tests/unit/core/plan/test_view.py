@@ -42,6 +42,12 @@ def test_the_copy_that_kubectl_keeps_is_not_shown() -> None:
     )
 
 
+def test_annotations_may_be_empty() -> None:
+    found = {"metadata": {"name": "a", "annotations": None}}
+    assert view.pair(None, found) == ({}, {"metadata": {"name": "a"}})
+    assert view.shown(found) == {"metadata": {"name": "a"}}
+
+
 def test_a_live_object_is_shown_without_the_record_of_its_writers() -> None:
     live: dict[str, Any] = {
         "kind": "Queue",

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `apply` says when a server does what a real one does only on its worst days."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.conditions import (
+    Verdict,
+)
+from ansible_collections.paddleflow.core.plugins.module_utils._core.plan import prune
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply
+
+from tests.support.kube_stub import Handler, Stream, Stub, answer, kube_stub, ok, refuse
+
+FORBIDDEN = refuse(
+    403, "Forbidden", 'configmaps is forbidden: User "ann" cannot watch resource "configmaps" in API group ""'
+)
+NAMESPACED = "/api/v1/namespaces/"
+
+
+class Cluster:
+    """What is in it by path. Requests whose path and method are among `wrong` get that instead."""
+
+    def __init__(self, stub: Stub) -> None:
+        self.stub, self.objects, self.version = stub, dict[str, Any](), 0
+        self.gone: list[dict[str, Any]] = []
+        self.wrong: dict[tuple[str, str], Any] = {}
+        stub.always = self.respond
+
+    def respond(self, handler: Handler) -> None:
+        seen = self.stub.seen[-1]
+        step = self.wrong.get((seen.method, seen.path)) or getattr(self, seen.method.lower())(seen)
+        step(handler)
+
+    def get(self, seen: Any) -> Any:
+        if seen.path in self.objects:
+            return ok(self.objects[seen.path])
+        plural = seen.path.rpartition("/")[2]
+        if seen.query.get("watch"):
+            events = [{"type": "DELETED", "object": one} for one in self.gone]
+            events += [{"type": "MODIFIED", "object": one} for path, one in self.objects.items() if plural in path]
+            return Stream(*events).until_left()
+        if plural in ("configmaps", "namespaces"):
+            below = [one for path, one in self.objects.items() if path.startswith(f"{seen.path}/")]
+            wanted = dict(part.split("=") for part in seen.query.get("labelSelector", "").split(",") if part)
+            items = [one for one in below if wanted.items() <= one["metadata"].get("labels", {}).items()]
+            return ok({"metadata": {"resourceVersion": str(self.version)}, "items": items})
+        return missing(seen.path)
+
+    def patch(self, seen: Any) -> Any:
+        parts = seen.path.split("/")
+        if len(parts) > 5 and "/".join(parts[:5]) not in self.objects:
+            return missing("/".join(parts[:5]))
+        self.version += 1
+        within = {"namespace": parts[4]} if len(parts) > 5 else {}
+        entry = {"manager": "paddleflow", "operation": "Apply", "fieldsV1": {"f:data": {}}}
+        metadata = {
+            **seen.body["metadata"],
+            **within,
+            "uid": seen.path,
+            "resourceVersion": str(self.version),
+            "managedFields": [entry],
+        }
+        if not seen.query.get("dryRun"):
+            self.objects[seen.path] = {**seen.body, "metadata": metadata}
+        return ok({**seen.body, "metadata": metadata})
+
+    def delete(self, seen: Any) -> Any:
+        self.version += 1
+        found = self.objects.pop(seen.path, None)
+        if found is None:
+            return missing(seen.path)
+        self.gone.append({**found, "metadata": {**found["metadata"], "resourceVersion": str(self.version)}})
+        return ok({})
+
+    def configs(self) -> set[str]:
+        names = {path.rpartition("/")[2] for path in self.objects if "/configmaps/" in path}
+        return {name for name in names if not name.startswith("paddleflow-set-")}
+
+
+def missing(path: str) -> Any:
+    *_rest, plural, name = path.split("/")
+    return answer(404, {"code": 404, "reason": "NotFound", "details": {"name": name, "kind": plural}})
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with kube_stub() as stub:
+        found = Cluster(stub)
+        for name in ("team", "other"):
+            found.objects[NAMESPACED + name] = namespace(name)
+        yield found
+
+
+def namespace(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def config(name: str, **metadata: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}, "data": {"a": "b"}}
+
+
+def carried(cluster: Cluster, check: bool = False, **options: Any) -> dict[str, Any]:
+    given = {"host": cluster.stub.url, "api_key": "t", "namespace": "team", "wait_timeout": 5, **options}
+    checked = ArgumentSpecValidator(apply.SPEC).validate(given)
+    assert not checked.error_messages
+    result: dict[str, Any] = apply.carry(checked.validated_parameters, {}, check=check, diff=False)
+    return result
+
+
+def actions(result: dict[str, Any]) -> dict[str, str]:
+    return {one["name"]: one["action"] for one in result["objects"]}
+
+
+def test_nothing_is_pruned_when_something_could_not_be_written(cluster: Cluster) -> None:
+    given: dict[str, Any] = {"set": "s", "prune": True}
+    carried(cluster, **given, definition=[config("web")])
+    cluster.wrong["PATCH", f"{NAMESPACED}team/configmaps/web2"] = refuse(422, "Invalid")
+    renamed = carried(cluster, **given, definition=[config("web2")])
+    assert actions(renamed) == {"web2": "failed", "web": "kept"}
+    assert "1 of 2 objects failed, 0 were changed, 0 needed nothing, 1 were kept" in renamed["msg"]
+    assert cluster.configs() == {"web"}
+    cluster.wrong.clear()
+    assert actions(carried(cluster, **given, definition=[config("web2")])) == {"web2": "created", "web": "deleted"}
+
+
+def test_sets_of_one_name_in_two_namespaces_are_two(cluster: Cluster) -> None:
+    given: dict[str, Any] = {"set": "s", "prune": True}
+    carried(cluster, **given, definition=[namespace("one")])
+    second = carried(cluster, **{**given, "namespace": "other"}, definition=[namespace("two")])
+    assert actions(second) == {"two": "created"}
+    assert cluster.objects[f"{NAMESPACED}two"]["metadata"]["labels"] == {prune.SET: "s", prune.PLACE: "other"}
+    assert actions(carried(cluster, **given, definition=[])) == {"one": "deleted"}
+    assert f"{NAMESPACED}two" in cluster.objects
+
+
+def test_a_set_may_declare_the_namespace_that_remembers_it(cluster: Cluster) -> None:
+    given: dict[str, Any] = {"set": "s", "namespace": "new", "definition": [config("a"), namespace("new")]}
+    assert actions(carried(cluster, check=True, **given)) == {"a": "created", "new": "created"}
+    result = carried(cluster, **given)
+    assert [(one["name"], one["action"]) for one in result["objects"]] == [("a", "created"), ("new", "created")]
+    assert f"{NAMESPACED}new/configmaps/paddleflow-set-s" in cluster.objects
+
+
+def test_what_was_written_is_told_when_the_set_cannot_be_remembered(cluster: Cluster) -> None:
+    record = f"{NAMESPACED}new/configmaps/paddleflow-set-s"
+    cluster.wrong["PATCH", record] = refuse(403, "Forbidden")
+    result = carried(cluster, set="s", namespace="new", definition=[config("a"), namespace("new")])
+    assert (result["failed"], result["changed"]) == (True, True)
+    assert actions(result) == {"a": "failed", "new": "created"}
+    assert cluster.configs() == set()
+
+
+def test_before_anything_is_written_there_is_nothing_to_tell(cluster: Cluster) -> None:
+    cluster.wrong["PATCH", f"{NAMESPACED}team/configmaps/paddleflow-set-s"] = refuse(403, "Forbidden")
+    result = carried(cluster, set="s", definition=[config("a")])
+    assert (result["failed"], result["changed"]) == (True, False)
+    assert "objects" not in result
+
+
+def test_what_was_taken_away_is_told_when_that_cannot_be_remembered(cluster: Cluster) -> None:
+    given: dict[str, Any] = {"set": "s", "prune": True}
+    carried(cluster, **given, definition=[config("a"), namespace("one")])
+    cluster.wrong["PATCH", f"{NAMESPACED}team/configmaps/paddleflow-set-s"] = refuse(403, "Forbidden")
+    result = carried(cluster, **given, definition=[config("a")])
+    assert (result["failed"], result["changed"]) == (True, True)
+    assert actions(result) == {"a": "unchanged", "one": "deleted", "paddleflow-set-s": "failed"}
+
+
+def test_what_was_written_is_told_when_it_cannot_be_waited_for(cluster: Cluster) -> None:
+    cluster.wrong["GET", f"{NAMESPACED}team/configmaps"] = FORBIDDEN
+    result = carried(cluster, definition=[config("a"), config("b")], wait=True, wait_for={"condition": "Ready"})
+    assert (result["failed"], result["changed"]) == (True, True)
+    assert actions(result) == {"a": "created", "b": "created"}
+    assert "2 of 2 objects failed, 2 were changed, 0 needed nothing:\n" in result["msg"]
+    assert "ann may not watch configmaps" in result["msg"]
+
+
+def test_each_object_that_is_not_ready_has_a_sentence_of_its_own_and_only_those(cluster: Cluster) -> None:
+    definition = [config("a"), namespace("a"), config("b")]
+    waiting: dict[str, Any] = {
+        "wait": True,
+        "wait_for": {"path": "metadata.uid", "value": f"{NAMESPACED}a"},
+        "wait_timeout": 1,
+    }
+    result = carried(cluster, definition=definition, **waiting)
+    assert [bool(one.get("error")) for one in result["objects"]] == [True, False, True]
+    for one, other in ((0, 2), (2, 0)):
+        text = result["objects"][one]["error"]
+        assert f"team/{definition[one]['metadata']['name']} was not ready" in text
+        assert f"team/{definition[other]['metadata']['name']}" not in text
+
+
+def test_an_unchanged_set_is_listed_once(cluster: Cluster) -> None:
+    given: dict[str, Any] = {"set": "s", "prune": True, "definition": [config(name) for name in "abcdef"]}
+    carried(cluster, **given)
+    seen = len(cluster.stub.seen)
+    carried(cluster, **given)
+    asked = [one.path.rpartition("/")[2] for one in cluster.stub.seen[seen:] if one.method == "GET"]
+    assert asked == ["paddleflow-set-s", "configmaps"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"set": "a,b!=c", "prune": True}, "set is 'a,b!=c', but must be a label's value: at most 63 letters"),
+        ({"set": "x" * 64}, "but must be a label's value"),
+        ({"wait_for": {"path": "a..b"}}, "wait_for: The path 'a..b' cannot be read from '..b' on"),
+        ({"wait_for": {"condition": "Ready", "path": "a"}}, "either condition, or path and value"),
+        ({"wait_for": {"condition": "Ready", "value": "x"}}, "wait_for has condition and value"),
+        ({"wait_for": {"condition": "Ready"}, "wait": False}, "wait_for is given without anything to wait for"),
+        ({"wait_for": {"condition": "Ready"}, "state": "absent"}, "wait_for is given without anything to wait for"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_written(
+    cluster: Cluster, options: dict[str, Any], said: str
+) -> None:
+    result = carried(cluster, **{"wait": True, "definition": config("a"), **options})
+    assert said in result["msg"]
+    assert cluster.stub.seen == []
+
+
+def test_a_path_without_value_waits_until_something_stands_there(cluster: Cluster) -> None:
+    given: dict[str, Any] = {"definition": config("a"), "wait": True, "wait_timeout": 1}
+    assert "failed" not in carried(cluster, **given, wait_for={"path": "metadata.uid"})
+    assert "not yet so: its status.x is set" in carried(cluster, **given, wait_for={"path": "status.x"})["msg"]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "status", "state"),
+    [
+        ("batch/v1", "Job", {"conditions": [{"type": "Complete", "status": "True"}]}, "ready"),
+        ("batch/v1", "Job", {"conditions": [{"type": "Failed", "status": "True", "reason": "Backoff"}]}, "failed"),
+        ("batch/v1", "Job", {"conditions": [{"type": "Failed", "status": "False"}]}, "waiting"),
+        ("v1", "Pod", {"phase": "Failed"}, "failed"),
+        ("v1", "Pod", {"conditions": [{"type": "Ready", "status": "True"}]}, "ready"),
+        ("batch.volcano.sh/v1alpha1", "Job", {}, None),
+        ("example.org/v1", "Deployment", {}, None),
+        ("apps/v1", "Deployment", {}, "waiting"),
+    ],
+)
+def test_usual_kinds_are_known_by_group_and_kind(api_version: str, kind: str, status: Any, state: str | None) -> None:
+    live = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "status": status}
+    check = apply._usual(live)
+    verdict = check(live) if check else Verdict("waiting")
+    assert (verdict.state if check else None) == state
+    assert "Backoff" in verdict.why if status.get("conditions", [{}])[0].get("reason") else True
+
+
+def test_more_than_may_be_listed_is_got_by_name(cluster: Cluster) -> None:
+    cluster.wrong["GET", f"{NAMESPACED}team/configmaps"] = FORBIDDEN
+    result = carried(cluster, definition=[config(name) for name in "abcdef"])
+    assert set(actions(result).values()) == {"created"}
+
+
+def test_who_may_read_nothing_is_not_refused_a_thousand_times(cluster: Cluster) -> None:
+    names = [f"n{number}" for number in range(30)]
+    for path in ("", *(f"/{name}" for name in names)):
+        cluster.wrong["GET", f"{NAMESPACED}team/configmaps{path}"] = FORBIDDEN
+    result = carried(cluster, definition=[config(name) for name in names])
+    assert set(actions(result).values()) == {"failed"}
+    assert len(cluster.stub.seen) < 10
+
+
+def test_one_bad_name_is_the_failure_of_its_object_alone(cluster: Cluster) -> None:
+    result = carried(cluster, definition=[config("good"), config("ba/d")])
+    assert actions(result) == {"good": "created", "ba/d": "failed"}
+
+
+def test_what_cannot_be_made_again_after_all_is_told_as_deleted(cluster: Cluster) -> None:
+    """A recreation whose second half goes wrong."""
+    path = f"{NAMESPACED}team/configmaps/a"
+    carried(cluster, definition=config("a"))
+    frozen = {"reason": "FieldValueInvalid", "field": "data", "message": "field is immutable"}
+    status = {"code": 422, "reason": "Invalid", "details": {"causes": [frozen]}}
+    cluster.wrong["PATCH", path] = answer(422, status)
+    cluster.wrong["POST", path.rpartition("/")[0]] = refuse(409, "AlreadyExists")
+    result = carried(cluster, definition={**config("a"), "data": {"a": "c"}}, recreate=True)
+    assert (result["failed"], result["changed"], actions(result)) == (True, True, {"a": "deleted"})
+
+
+def test_a_wait_goes_on_from_what_was_written_and_lists_nothing(cluster: Cluster) -> None:
+    carried(cluster, definition=config("a"), wait=True, wait_for={"condition": "Ready"}, wait_timeout=1)
+    written = [seen.method for seen in cluster.stub.seen].index("PATCH")
+    asked = [seen.query for seen in cluster.stub.seen[written + 1 :] if seen.path.endswith("/configmaps")]
+    assert [(query["watch"], query["resourceVersion"]) for query in asked] == [("true", "1")]

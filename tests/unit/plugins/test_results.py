@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a task tells what became of its objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.declare import (
+    Outcome,
+    Wanted,
+)
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.errors import KubeError
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import results
+
+
+def outcome(action: Any, error: str = "") -> Outcome:
+    wanted = Wanted({"kind": "ConfigMap", "metadata": {"name": "a"}}, where="here")
+    return Outcome(wanted, action, error=KubeError(error) if error else None)
+
+
+@pytest.mark.parametrize(
+    ("actions", "said"),
+    [
+        ([("created", "late"), ("created", "late")], "2 of 2 objects failed, 2 were changed, 0 needed nothing:"),
+        ([("failed", "no"), ("unchanged", "")], "1 of 2 objects failed, 0 were changed, 1 needed nothing:"),
+        (
+            [("failed", "no"), ("kept", ""), ("changed", "")],
+            "1 of 3 objects failed, 1 were changed, 0 needed nothing, 1 were kept because of that:",
+        ),
+    ],
+)
+def test_each_object_is_counted_as_what_it_is(actions: list[tuple[str, str]], said: str) -> None:
+    text = results.failure([outcome(*one) for one in actions])
+    assert text.splitlines()[0] == said
+    assert len(text.splitlines()) == 1 + sum(bool(error) for _action, error in actions)
+
+
+@pytest.mark.parametrize(("before", "after"), [("created", "created"), ("deleted", "deleted"), ("unchanged", "failed")])
+def test_what_was_done_stays_done_when_something_goes_wrong_after_it(before: str, after: str) -> None:
+    failed = outcome(before).failing(KubeError("no"))
+    assert (failed.action, failed.changed) == (after, before != "unchanged")
