@@ -274,8 +274,9 @@ def test_a_bare_name_finds_the_object_of_an_operator(operated: Engine, state: st
     operated.api.kubectl("create", "rolebinding", f"narrow-{state}", f"--role=narrow-{state}", who, where)
     # Who may not look for it is not told that it is not there.
     assert "volcano-only may not get" in refused(operated, "bare", state=state, impersonate_user="volcano-only")
-    named = {"annotations": {"paddleflow/job-kind-group-version": "Job.batch.volcano.sh/v1alpha1"}}
-    assert done(operated, "bare", state=state, impersonate_user="volcano-only", **named) == "unchanged"
+    if state == "absent":
+        named = {"annotations": {"paddleflow/job-kind-group-version": "Job.batch.volcano.sh/v1alpha1"}}
+        assert done(operated, "bare", state=state, impersonate_user="volcano-only", **named) == "unchanged"
     assert done(operated, "bare", state=state, wait=True, wait_timeout=20) == action
     assert operators(operated, "bare") == {}
     assert done(operated, "bare", state=state) == "unchanged"
