@@ -102,14 +102,10 @@ def revised(live: Mapping[str, Any], built: Mapping[str, Any], spec: Mapping[str
 def _volcanos(live: Mapping[str, Any], built: Mapping[str, Any]) -> dict[str, Any]:
     spec = {**live, **{name: built[name] for name in ("minAvailable", "priorityClassName") if name in built}}
     wanted = {task["name"]: task for task in built.get("tasks", ())}
-    if "tasks" in spec:
-        spec["tasks"] = [
-            {
-                **task,
-                **{name: value for name, value in wanted.get(task.get("name"), {}).items() if name in _COUNTS},
-            }
-            for task in spec["tasks"]
-        ]
+    spec["tasks"] = [
+        {**task, **{name: value for name, value in wanted.get(task.get("name"), {}).items() if name in _COUNTS}}
+        for task in live.get("tasks", ())
+    ]
     return spec
 
 
