@@ -29,6 +29,8 @@ GANG: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def engine(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     define(api, tree.ROOT / "crds")
+    # Of an operator that is not there; before the engine, since the garbage collector knows the kinds of its start.
+    define(api, objects=[definition("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs")])
     classes = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
         for name, value in (("high", 100), ("low", -10))
@@ -226,62 +228,55 @@ def test_an_empty_value_takes_away_what_somebody_wrote(engine: Engine) -> None:
 OPERATOR = "PyTorchJob.kubeflow.org/v1"
 
 
-@pytest.fixture
-def operated(engine: Engine) -> Engine:
-    """With the kind of an operator that is not there."""
-    define(engine.api, objects=[definition("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs")])
-    return engine
-
-
 def operators(engine: Engine, name: str) -> dict[str, Any]:
     text = engine.api.kubectl("get", "pytorchjobs", name, f"--namespace={SPACE}", "--output=json", "--ignore-not-found")
     found: dict[str, Any] = json.loads(text or "{}")
     return found
 
 
-def test_what_may_change_of_an_operators_object_is_written(operated: Engine) -> None:
+def test_what_may_change_of_an_operators_object_is_written(engine: Engine) -> None:
     asked = {**GANG, "annotations": {"paddleflow/job-kind-group-version": OPERATOR}}
-    assert done(operated, "op", **asked) == "created"
-    operated.status("pytorchjobs", "op", {"phase": "whatever an operator writes"})
+    assert done(engine, "op", **asked) == "created"
+    engine.status("pytorchjobs", "op", {"phase": "whatever an operator writes"})
     more = {
         **asked,
         "members": [{**GANG["members"][0], "replicas": 3}],
         "scheduling_policy": {"queue": "vision", "priority": "HIGH"},
     }
-    assert run(operated, "op", check=True, **more)["objects"][0]["action"] == "changed"
-    assert done(operated, "op", **more) == "changed"
-    spec = operators(operated, "op")["spec"]
+    assert run(engine, "op", check=True, **more)["objects"][0]["action"] == "changed"
+    assert done(engine, "op", **more) == "changed"
+    spec = operators(engine, "op")["spec"]
     assert spec["pytorchReplicaSpecs"]["Worker"]["replicas"] == 3
     assert spec["runPolicy"]["schedulingPolicy"]["priorityClass"] == "high"
-    assert done(operated, "op", **more) == "unchanged"
-    assert "image is changed" in refused(operated, "op", **{**more, "image": "registry.example.org/run:2"})
-    assert done(operated, "op", state="absent") == "deleted"
+    assert done(engine, "op", **more) == "unchanged"
+    assert "image is changed" in refused(engine, "op", **{**more, "image": "registry.example.org/run:2"})
+    assert done(engine, "op", state="absent") == "deleted"
 
 
 @pytest.mark.parametrize(("state", "action"), [("absent", "deleted"), ("stopped", "stopped")])
-def test_a_bare_name_finds_the_object_of_an_operator(operated: Engine, state: str, action: str) -> None:
+def test_a_bare_name_finds_the_object_of_an_operator(engine: Engine, state: str, action: str) -> None:
     asked = {**GANG, "annotations": {"paddleflow/job-kind-group-version": OPERATOR}}
-    done(operated, "bare", **asked)
+    done(engine, "bare", **asked)
     theirs = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "theirs", "namespace": SPACE}}
-    operated.api.kubectl("apply", "--filename=-", stdin=json.dumps(theirs))
-    assert run(operated, "bare", check=True, state=state)["objects"][0]["action"] == action
-    assert operators(operated, "bare")
+    engine.api.kubectl("apply", "--filename=-", stdin=json.dumps(theirs))
+    assert run(engine, "bare", check=True, state=state)["objects"][0]["action"] == action
+    assert operators(engine, "bare")
     who = "--user=volcano-only"
     where = f"--namespace={SPACE}"
-    operated.api.kubectl(
+    engine.api.kubectl(
         "create", "role", f"narrow-{state}", "--verb=get,delete", "--resource=jobs.batch.volcano.sh", where
     )
-    operated.api.kubectl("create", "rolebinding", f"narrow-{state}", f"--role=narrow-{state}", who, where)
+    engine.api.kubectl("create", "rolebinding", f"narrow-{state}", f"--role=narrow-{state}", who, where)
     # Who may not look for it is not told that it is not there.
-    assert "volcano-only may not get" in refused(operated, "bare", state=state, impersonate_user="volcano-only")
+    assert "volcano-only may not get" in refused(engine, "bare", state=state, impersonate_user="volcano-only")
     if state == "absent":
         named = {"annotations": {"paddleflow/job-kind-group-version": "Job.batch.volcano.sh/v1alpha1"}}
-        assert done(operated, "bare", state=state, impersonate_user="volcano-only", **named) == "unchanged"
-    assert done(operated, "bare", state=state, wait=True, wait_timeout=20) == action
-    assert operators(operated, "bare") == {}
-    assert done(operated, "bare", state=state) == "unchanged"
-    assert done(operated, "theirs", state=state) == "unchanged"
-    assert operators(operated, "theirs")  # nobody declared it
+        assert done(engine, "bare", state=state, impersonate_user="volcano-only", **named) == "unchanged"
+    assert done(engine, "bare", state=state, wait=True, wait_timeout=20) == action
+    assert operators(engine, "bare") == {}
+    assert done(engine, "bare", state=state) == "unchanged"
+    assert done(engine, "theirs", state=state) == "unchanged"
+    assert operators(engine, "theirs")  # nobody declared it
 
 
 def test_a_file_system_of_another_namespace_is_mounted_by_the_claim_that_is_made_here(engine: Engine) -> None:
