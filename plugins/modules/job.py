@@ -34,7 +34,7 @@ options:
     description:
       - Annotations of the job and its pods, as with O(labels).
       - C(paddleflow/job-kind-group-version) asks for another kind of object, such as V(PyTorchJob.kubeflow.org/v1); C(paddleflow/job-ttl-seconds)
-        is short for O(ttl_seconds) of jobs that ended.
+        is short for O(ttl_seconds) of jobs that succeeded or failed.
     type: dict
   state:
     description:
@@ -166,11 +166,15 @@ options:
     suboptions:
       name:
         description:
-          - The file system's name.
+          - The file system's name; of one that another namespace granted to the job's, V(<namespace>/<name>).
         type: str
       id:
         description:
           - The file system's identifier, instead of its name.
+        type: str
+      type:
+        description:
+          - The kind of its store, as its URL begins; what it is need not be said.
         type: str
       mount_path:
         description:
@@ -194,11 +198,15 @@ options:
     suboptions:
       name:
         description:
-          - The file system's name.
+          - The file system's name; of one that another namespace granted to the job's, V(<namespace>/<name>).
         type: str
       id:
         description:
           - The file system's identifier, instead of its name.
+        type: str
+      type:
+        description:
+          - The kind of its store, as its URL begins; what it is need not be said.
         type: str
       mount_path:
         description:
@@ -264,6 +272,8 @@ options:
     description:
       - What happens to a job by itself, by its state.
       - What is not given does not happen.
+      - 'Engines keep one time for both ends: until our controller of jobs is there, both have to be given, the longer one holds, and V(pending)
+        ends nothing.'
     type: dict
     suboptions:
       succeeded:
@@ -314,7 +324,7 @@ options:
         description:
           - Annotations of the job and its pods, as with O(labels).
           - C(paddleflow/job-kind-group-version) asks for another kind of object, such as V(PyTorchJob.kubeflow.org/v1); C(paddleflow/job-ttl-seconds)
-            is short for O(ttl_seconds) of jobs that ended.
+            is short for O(ttl_seconds) of jobs that succeeded or failed.
         type: dict
       scheduling_policy:
         description:
@@ -388,11 +398,15 @@ options:
         suboptions:
           name:
             description:
-              - The file system's name.
+              - The file system's name; of one that another namespace granted to the job's, V(<namespace>/<name>).
             type: str
           id:
             description:
               - The file system's identifier, instead of its name.
+            type: str
+          type:
+            description:
+              - The kind of its store, as its URL begins; what it is need not be said.
             type: str
           mount_path:
             description:
@@ -416,11 +430,15 @@ options:
         suboptions:
           name:
             description:
-              - The file system's name.
+              - The file system's name; of one that another namespace granted to the job's, V(<namespace>/<name>).
             type: str
           id:
             description:
               - The file system's identifier, instead of its name.
+            type: str
+          type:
+            description:
+              - The kind of its store, as its URL begins; what it is need not be said.
             type: str
           mount_path:
             description:
@@ -506,7 +524,7 @@ options:
         description:
           - Annotations of the job and its pods, as with O(labels).
           - C(paddleflow/job-kind-group-version) asks for another kind of object, such as V(PyTorchJob.kubeflow.org/v1); C(paddleflow/job-ttl-seconds)
-            is short for O(ttl_seconds) of jobs that ended.
+            is short for O(ttl_seconds) of jobs that succeeded or failed.
         type: dict
       state:
         description:
@@ -638,11 +656,15 @@ options:
         suboptions:
           name:
             description:
-              - The file system's name.
+              - The file system's name; of one that another namespace granted to the job's, V(<namespace>/<name>).
             type: str
           id:
             description:
               - The file system's identifier, instead of its name.
+            type: str
+          type:
+            description:
+              - The kind of its store, as its URL begins; what it is need not be said.
             type: str
           mount_path:
             description:
@@ -666,11 +688,15 @@ options:
         suboptions:
           name:
             description:
-              - The file system's name.
+              - The file system's name; of one that another namespace granted to the job's, V(<namespace>/<name>).
             type: str
           id:
             description:
               - The file system's identifier, instead of its name.
+            type: str
+          type:
+            description:
+              - The kind of its store, as its URL begins; what it is need not be said.
             type: str
           mount_path:
             description:
@@ -736,6 +762,8 @@ options:
         description:
           - What happens to a job by itself, by its state.
           - What is not given does not happen.
+          - 'Engines keep one time for both ends: until our controller of jobs is there, both have to be given, the longer one holds, and V(pending)
+            ends nothing.'
         type: dict
         suboptions:
           succeeded:
@@ -786,7 +814,7 @@ options:
             description:
               - Annotations of the job and its pods, as with O(labels).
               - C(paddleflow/job-kind-group-version) asks for another kind of object, such as V(PyTorchJob.kubeflow.org/v1); C(paddleflow/job-ttl-seconds)
-                is short for O(ttl_seconds) of jobs that ended.
+                is short for O(ttl_seconds) of jobs that succeeded or failed.
             type: dict
           scheduling_policy:
             description:
@@ -860,11 +888,15 @@ options:
             suboptions:
               name:
                 description:
-                  - The file system's name.
+                  - The file system's name; of one that another namespace granted to the job's, V(<namespace>/<name>).
                 type: str
               id:
                 description:
                   - The file system's identifier, instead of its name.
+                type: str
+              type:
+                description:
+                  - The kind of its store, as its URL begins; what it is need not be said.
                 type: str
               mount_path:
                 description:
@@ -888,11 +920,15 @@ options:
             suboptions:
               name:
                 description:
-                  - The file system's name.
+                  - The file system's name; of one that another namespace granted to the job's, V(<namespace>/<name>).
                 type: str
               id:
                 description:
                   - The file system's identifier, instead of its name.
+                type: str
+              type:
+                description:
+                  - The kind of its store, as its URL begins; what it is need not be said.
                 type: str
               mount_path:
                 description:

@@ -11,6 +11,7 @@ short_description: Tell what has become of jobs and their pods, and what they wr
 version_added: 0.1.0
 description:
   - Reads jobs, whoever declared them, with their state, the reason for it, and the same of each of their pods.
+  - The newest comes first.
   - What is not there is an empty list. A cluster that does not answer, or does not permit it, is an error.
 author:
   - The paddleflow.core authors (@paddleflow)
@@ -43,6 +44,20 @@ options:
       - Any other is named as it was declared, V(<Kind>.<group>/<version>), such as V(PyTorchJob.kubeflow.org/v1).
     type: str
     default: Job
+  states:
+    description: Only jobs in one of these states; those in any when nothing is given.
+    type: list
+    elements: str
+    choices:
+      - init
+      - pending
+      - running
+      - succeeded
+      - failed
+      - terminating
+      - terminated
+      - preempting
+      - preempted
   logs:
     description: Whether what each pod wrote is returned too.
     type: bool

@@ -139,6 +139,9 @@ def test_a_job_tells_its_state_and_that_of_its_pods(engine: Engine) -> None:
     assert job["declared"]["image"] == ONE["image"]
     declare(engine, "job", name="other", **ONE)
     assert {one["name"]: one["state"] for one in found(engine, "job_info")} == {"seen": "failed", "other": "pending"}
+    assert [one["name"] for one in found(engine, "job_info", states=["failed"])] == ["seen"]
+    assert [one["name"] for one in found(engine, "job_info", states=["failed", "pending"])] == ["other", "seen"]
+    assert found(engine, "job_info", states=["running"]) == []
 
 
 def test_a_job_of_an_operator_is_found_by_its_kind(engine: Engine) -> None:

@@ -114,7 +114,7 @@ def test_a_job_is_resized_without_losing_those_that_stay(engine: Engine) -> None
         live = engine.get("resized")
         assert list(changes.problems(job.NOUN["spec"], job.declared(live), wanted, "running")) == []
         (again,) = job.build("resized", SPACE, wanted)
-        revised = changes.revised(live, again)
+        revised = changes.revised(live, again, wanted, {})
         engine.api.kubectl(
             "replace",
             "--filename=-",

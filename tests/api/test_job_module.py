@@ -13,7 +13,7 @@ import pytest
 from tests.support import jobs, modules
 from tests.support.control_plane import ControlPlane
 from tests.support.engine import Engine, engine_in
-from tests.support.kube_api import define
+from tests.support.kube_api import define, definition
 from tools import tree
 
 SPACE = "job-module"
@@ -29,6 +29,8 @@ GANG: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def engine(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     define(api, tree.ROOT / "crds")
+    # Of an operator that is not there; before the engine, since the garbage collector knows the kinds of its start.
+    define(api, objects=[definition("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs")])
     classes = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
         for name, value in (("high", 100), ("low", -10))
@@ -178,3 +180,123 @@ def test_check_mode_says_what_would_be_and_runs_nothing(engine: Engine) -> None:
     assert (would["changed"], would["objects"][0]["action"]) == (True, "created")
     names = engine.api.kubectl("get", "jobs.batch.volcano.sh", f"--namespace={SPACE}", "--output=name")
     assert "dry" not in names
+
+
+def test_an_unchanged_job_stays_whatever_becomes_of_what_it_names(engine: Engine) -> None:
+    """[D-104] [D-107], and jobs keep their copy of a flavour."""
+    kubectl = engine.api.kubectl
+    metadata = {"name": "brief"}
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": metadata,
+        "spec": {"weight": 1},
+    }
+    flavour = {"apiVersion": "paddleflow.org/v1alpha1", "kind": "Flavour", "metadata": metadata}
+    size = {"cpu": "2", "memory": "2Gi"}
+    for one in (queue, {**flavour, "spec": size}):
+        kubectl("apply", "--filename=-", stdin=json.dumps(one))
+    spec = {**ONE, "scheduling_policy": {"queue": "brief"}, "flavour": {"name": "brief"}}
+    assert done(engine, "stays", **spec) == "created"
+    kubectl("apply", "--filename=-", stdin=json.dumps({**queue, "spec": {"weight": 1, "capability": {"cpu": "1"}}}))
+    assert done(engine, "stays", **spec) == "unchanged"
+    engine.api.kubectl("delete", "flavour.paddleflow.org", "brief")
+    assert done(engine, "stays", **spec) == "unchanged"
+    closed = json.dumps({"status": {"state": "Closed"}})
+    kubectl(
+        "patch", "queues.scheduling.volcano.sh", "brief", "--type=merge", f"--patch={closed}", "--subresource=status"
+    )
+    assert done(engine, "stays", **spec) == "unchanged"
+    assert "which is Closed" in refused(engine, "other", **{**spec, "flavour": size})
+
+
+def test_an_empty_value_takes_away_what_somebody_wrote(engine: Engine) -> None:
+    """[D-146]"""
+    done(engine, "labelled", **ONE, labels={"stage": "a"})
+    where = f"--namespace={SPACE}"
+    engine.api.kubectl("label", "jobs.batch.volcano.sh", "labelled", "team=theirs", where)
+    engine.api.kubectl("annotate", "jobs.batch.volcano.sh", "labelled", "note=theirs", where)
+    empty = {"labels": {"stage": "", "team": ""}, "annotations": {"note": ""}}
+    assert run(engine, "labelled", check=True, **ONE, **empty)["objects"][0]["action"] == "changed"
+    assert engine.get("labelled")["metadata"]["labels"]["team"] == "theirs"
+    assert done(engine, "labelled", **ONE, **empty) == "changed"
+    metadata = engine.get("labelled")["metadata"]
+    assert not {"stage", "team", "note"} & {*metadata["labels"], *metadata["annotations"]}
+    assert done(engine, "labelled", **ONE, **empty) == "unchanged"
+
+
+OPERATOR = "PyTorchJob.kubeflow.org/v1"
+
+
+def operators(engine: Engine, name: str) -> dict[str, Any]:
+    text = engine.api.kubectl("get", "pytorchjobs", name, f"--namespace={SPACE}", "--output=json", "--ignore-not-found")
+    found: dict[str, Any] = json.loads(text or "{}")
+    return found
+
+
+def test_what_may_change_of_an_operators_object_is_written(engine: Engine) -> None:
+    asked = {**GANG, "annotations": {"paddleflow/job-kind-group-version": OPERATOR}}
+    assert done(engine, "op", **asked) == "created"
+    engine.status("pytorchjobs", "op", {"phase": "whatever an operator writes"})
+    more = {
+        **asked,
+        "members": [{**GANG["members"][0], "replicas": 3}],
+        "scheduling_policy": {"queue": "vision", "priority": "HIGH"},
+    }
+    assert run(engine, "op", check=True, **more)["objects"][0]["action"] == "changed"
+    assert done(engine, "op", **more) == "changed"
+    spec = operators(engine, "op")["spec"]
+    assert spec["pytorchReplicaSpecs"]["Worker"]["replicas"] == 3
+    assert spec["runPolicy"]["schedulingPolicy"]["priorityClass"] == "high"
+    assert done(engine, "op", **more) == "unchanged"
+    assert "image is changed" in refused(engine, "op", **{**more, "image": "registry.example.org/run:2"})
+    assert done(engine, "op", state="absent") == "deleted"
+
+
+@pytest.mark.parametrize(("state", "action"), [("absent", "deleted"), ("stopped", "stopped")])
+def test_a_bare_name_finds_the_object_of_an_operator(engine: Engine, state: str, action: str) -> None:
+    asked = {**GANG, "annotations": {"paddleflow/job-kind-group-version": OPERATOR}}
+    done(engine, "bare", **asked)
+    theirs = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "theirs", "namespace": SPACE}}
+    engine.api.kubectl("apply", "--filename=-", stdin=json.dumps(theirs))
+    assert run(engine, "bare", check=True, state=state)["objects"][0]["action"] == action
+    assert operators(engine, "bare")
+    who = "--user=volcano-only"
+    where = f"--namespace={SPACE}"
+    engine.api.kubectl(
+        "create", "role", f"narrow-{state}", "--verb=get,delete", "--resource=jobs.batch.volcano.sh", where
+    )
+    engine.api.kubectl("create", "rolebinding", f"narrow-{state}", f"--role=narrow-{state}", who, where)
+    # Who may not look for it is not told that it is not there.
+    assert "volcano-only may not get" in refused(engine, "bare", state=state, impersonate_user="volcano-only")
+    if state == "absent":
+        named = {"annotations": {"paddleflow/job-kind-group-version": "Job.batch.volcano.sh/v1alpha1"}}
+        assert done(engine, "bare", state=state, impersonate_user="volcano-only", **named) == "unchanged"
+    assert done(engine, "bare", state=state, wait=True, wait_timeout=20) == action
+    assert operators(engine, "bare") == {}
+    assert done(engine, "bare", state=state) == "unchanged"
+    assert done(engine, "theirs", state=state) == "unchanged"
+    assert operators(engine, "theirs")  # nobody declared it
+
+
+def test_a_file_system_of_another_namespace_is_mounted_by_the_claim_that_is_made_here(engine: Engine) -> None:
+    """By its name with its namespace, and by its identifier."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "job-data"}}
+    metadata = {"name": "set", "namespace": "job-data", "annotations": {"paddleflow.org/fs-id": "fs-ada-set"}}
+    spec = {"url": "s3://x/", "properties": {"endpoint": "https://s3.example.org"}, "secretRef": {"name": "keys"}}
+    system = {"apiVersion": "paddleflow.org/v1alpha1", "kind": "FileSystem", "metadata": metadata, "spec": spec}
+    for one in (space, system):
+        engine.api.kubectl("apply", "--filename=-", stdin=json.dumps(one))
+    assert done(engine, "by-name", **ONE, fs={"name": "job-data/set"}) == "created"
+    assert "fs.name is 'job-data/none'" in refused(engine, "lost", **ONE, fs={"name": "job-data/none"})
+    assert "fs.name is 'fs-ada-set'" in refused(engine, "by-id", **ONE, fs={"id": "fs-ada-set"})
+    claim = {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "pfs-fs-ada-set-pvc", "namespace": SPACE},
+        "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
+    }  # fmt: skip
+    engine.api.kubectl("apply", "--filename=-", stdin=json.dumps(claim))
+    assert done(engine, "by-id", **ONE, fs={"id": "fs-ada-set"}) == "created"
+    for name in ("by-name", "by-id"):
+        pod = engine.get(name)["spec"]["tasks"][0]["template"]["spec"]
+        assert pod["volumes"][0]["persistentVolumeClaim"] == {"claimName": "pfs-fs-ada-set-pvc"}
+        assert pod["containers"][0]["volumeMounts"][0]["mountPath"] == "/home/paddleflow/storage/mnt/fs-ada-set"

@@ -43,6 +43,7 @@ FAMILIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("job", {"name": "small", "scheduling_policy": {"queue": "default"}, **JOB, "flavour": {"name": "small"}}),
         ("job_info", {"name": "train", "logs": True}),
         ("job", {"name": "train", "state": "stopped"}),  # what takes it away waits for a controller
+        ("job", {"name": "never", **GONE}),
     ],
     "filesystems": [
         ("filesystem", {"name": "corpus", "url": "s3://corpus/2026", "properties": KEYS}),

@@ -186,6 +186,15 @@ def test_no_noun_asks_for_more_when_nothing_changes(
 
 
 @pytest.mark.parametrize("number", [1, 5])
+def test_neither_do_jobs_that_are_not_there(standing: Audited, number: int) -> None:
+    changed, asked = standing.asked("job", objects=numbered("never", namespace="left")[:number], state="absent")
+    assert not changed
+    # And which kinds of operators are served.
+    assert asked.pop("get None") < 10
+    assert few(asked), asked
+
+
+@pytest.mark.parametrize("number", [1, 5])
 def test_neither_does_apply(standing: Audited, number: int) -> None:
     queues = [
         {

@@ -13,7 +13,7 @@ from tools.generate import IndentedDumper
 
 GOLDEN = Path(__file__).parents[1] / "unit/core/model/golden"
 NAMESPACE = "research"
-GIVEN: dict[str, Any] = {
+GIVEN: Any = {
     "flavours": {"gpu": {"cpu": 8, "memory": "32Gi", "scalarResources": {"nvidia.com/gpu": 2}}},
     "mounts": {
         "data": {"id": "fs-ada-data", "claim": "pfs-fs-ada-data-pvc"},
@@ -386,8 +386,8 @@ def built(case: str) -> dict[str, Any]:
 
     spec, problems = check.read(job.NOUN["spec"], CASES[case])
     assert problems == []
-    assert list(job.problems(name(case), spec, GIVEN)) == []  # type: ignore[arg-type]
-    (found,) = job.build(name(case), NAMESPACE, spec, GIVEN)  # type: ignore[arg-type]
+    assert list(job.problems(name(case), spec, GIVEN)) == []
+    (found,) = job.build(name(case), NAMESPACE, spec, GIVEN)
     return found
 
 

@@ -25,11 +25,10 @@ KINDS = {
 }
 BESIDE: dict[str, Any] = {
     "kind": {"type": "str", "default": "Job"},
+    "states": {"type": "list", "elements": "str", "choices": list(state.WORDS)},
     "logs": {"type": "bool", "default": False},
     "log_lines": {"type": "int", "default": 100},
 }
-# By which a pod says whose it is: Volcano's word, and ours for jobs that operators make pods of.
-_JOB, _OURS = "volcano.sh/job-name", "paddleflow-job-id"
 
 
 def kind(module: Module) -> tuple[str, str]:
@@ -47,7 +46,7 @@ def more(module: Module, client: Client, deadline: float, found: list[Object], e
         return
     spaces = {one["metadata"]["namespace"] for one in found}
     # Of one job alone its own pods; of several all those of their namespaces, in one list for each.
-    label = _JOB if kind(module)[0].startswith("batch.volcano.sh/") else _OURS
+    label = state.label(kind(module)[0])
     selector = f"{label}={found[0]['metadata']['name']}" if len(found) == 1 else label
     pods: dict[tuple[str, str], list[Object]] = {}
     groups: dict[tuple[str, str], Object] = {}
@@ -62,9 +61,18 @@ def more(module: Module, client: Client, deadline: float, found: list[Object], e
         place = metadata["namespace"]
         group = groups.get((place, f"{metadata['name']}-{metadata['uid']}"))
         entry |= state.observe(one, pods.get((place, metadata["name"]), ()), group)
-        if module.params["logs"]:
-            for task in entry["tasks"]:
-                task["log"] = _log(client, task, module.params["log_lines"], deadline)
+    # Newest first; times of the API server are in the order of their text.
+    wanted = module.params["states"]
+    pairs = sorted(zip(found, entries, strict=True), key=_made, reverse=True)
+    entries[:] = [entry for _one, entry in pairs if not wanted or entry["state"] in wanted]
+    if module.params["logs"]:
+        for task in (task for entry in entries for task in entry["tasks"]):
+            task["log"] = _log(client, task, module.params["log_lines"], deadline)
+
+
+def _made(pair: tuple[Object, Mapping[str, Any]]) -> str:
+    made: str = pair[0]["metadata"]["creationTimestamp"]
+    return made
 
 
 def _log(client: Client, task: Mapping[str, Any], lines: int, deadline: float) -> str:

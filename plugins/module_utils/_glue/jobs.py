@@ -30,7 +30,8 @@ _REACHED = {"running": ("running", "succeeded"), "succeeded": ("succeeded",), "s
 
 def run() -> NoReturn:
     module, declarations = noun.begin(job, BESIDE)
-    foreign = any(tasks.kind(one.spec) != tasks.VOLCANO for one in declarations)
+    # What is named alone may be of any kind.
+    foreign = any(tasks.kind(one.spec) != tasks.VOLCANO or one.state != "present" for one in declarations)
     try:
         client = connect.client(module, discover=foreign)
         how = noun.manner(module, client)
@@ -65,10 +66,15 @@ def _reaches(goal: str) -> Check:
         ended = seen["state"] in state.FINAL and seen["state"] not in _REACHED[goal]
         return f"it has {seen['state']}" if ended else ""
 
+    def gone(found: dict[str, Any] | None) -> conditions.Verdict:
+        """What an operator ran is stopped by taking it away."""
+        return conditions.deleted()(found) if found is None and goal == "stopped" else ends(found)
+
     def reached(found: dict[str, Any]) -> bool:
         return state.observe(found)["state"] in _REACHED[goal]
 
-    return conditions.unless(over, conditions.satisfies(reached, f"it has {goal}" if goal != "running" else "it runs"))
+    ends = conditions.unless(over, conditions.satisfies(reached, f"it has {goal}" if goal != "running" else "it runs"))
+    return gone
 
 
 def _explained(how: Run, outcome: Outcome) -> Outcome:

@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import typing as t
 
 from ..model import flavour, job, own
-from ..model.jobs import changes, lookups, state, stop, tasks
-from ..model.names import option
+from ..model.jobs import changes, lookups, pods, state, stop, tasks
+from ..model.names import option, slug
 from . import stopping
 from .declare import Outcome, Wanted, declare, named
-from .errors import DeclarationError, KubeError, MissingError, NotFoundError
+from .errors import BadRequestError, DeclarationError, ForbiddenError, KubeError, MissingError, NotFoundError
 
 if t.TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -24,6 +25,7 @@ if t.TYPE_CHECKING:
     from .declare import Run
 
 _WHY = "stopped by its owner"
+FILE_SYSTEM = "paddleflow.org/v1alpha1", "FileSystem"
 
 
 class Request(t.NamedTuple):
@@ -38,27 +40,105 @@ class Request(t.NamedTuple):
 
 
 def carry(run: Run, requests: Sequence[Request], recreate: bool) -> list[Outcome]:
-    known = _Known(run, {tasks.queue(one.spec) for one in requests if one.state == "present"} - {""})
+    staying = _staying(run, requests)
+    left = [one for position, one in enumerate(requests) if one.state == "present" and position not in staying]
+    known = _Known(run, {tasks.queue(one.spec) for one in left} - {""})
     wanted: list[Wanted | Outcome] = []
-    for request in requests:
-        if request.state == "present":
+    for position, request in enumerate(requests):
+        live = staying.get(position)
+        if live is not None:
+            wanted.append(Outcome(Wanted(_identity(request), where=request.where), "unchanged", live, live))
+        elif request.state == "present":
             wanted.append(_wanted(known, request, recreate))
         else:
-            metadata = {"name": request.name, "namespace": request.namespace}
-            kind, _dot, api = tasks.kind(request.spec).partition(".")
-            identity = {"apiVersion": api, "kind": kind, "metadata": metadata}
             engine: t.Literal["absent", "found"] = "absent" if request.state == "absent" else "found"
-            wanted.append(Wanted(identity, engine, foreground=True, where=request.where))
+            wanted.append(Wanted(_identity(request), engine, foreground=True, where=request.where))
     written = iter(declare(run, [one for one in wanted if isinstance(one, Wanted)]))
     outcomes = [one if isinstance(one, Outcome) else next(written) for one in wanted]
-    return [
-        _stopped(run, outcome) if request.state == "stopped" else outcome
-        for request, outcome in zip(requests, outcomes, strict=True)
-    ]
+    outcomes = _elsewhere(run, requests, outcomes)
+    return [_completed(run, request, one) for request, one in zip(requests, outcomes, strict=True)]
+
+
+def _completed(run: Run, request: Request, outcome: Outcome) -> Outcome:
+    """With what has to be done beside writing the object."""
+    if request.state == "stopped":
+        return _stopped(run, outcome)
+    return _emptied(run, request, outcome) if request.state == "present" else outcome
+
+
+def _identity(request: Request, live: Object | None = None) -> Object:
+    kind, _dot, api = tasks.kind(request.spec).partition(".")
+    identity = live or {"apiVersion": api, "kind": kind}
+    metadata = {"name": request.name, "namespace": request.namespace}
+    return {"apiVersion": identity["apiVersion"], "kind": identity["kind"], "metadata": metadata}
+
+
+def _staying(run: Run, requests: Sequence[Request]) -> dict[int, Object]:
+    """The jobs that are there as they are declared, by position: no more is asked about them."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for position, one in enumerate(requests):
+        if one.state == "present":
+            places.setdefault((tasks.kind(one.spec), one.namespace), []).append(position)
+    staying: dict[int, Object] = {}
+    for (kind, namespace), positions in places.items():
+        # Who may not read them, or has not their kind, is told by what is done next.
+        with contextlib.suppress(BadRequestError, ForbiddenError, NotFoundError):
+            found = _of_kind(run, kind, namespace, {requests[position].name for position in positions})
+            for position in positions:
+                live = found.get(requests[position].name)
+                if live is not None and changes.same(live, requests[position].spec):
+                    staying[position] = live
+    return staying
+
+
+def _of_kind(run: Run, asked: str, namespace: str, names: Collection[str]) -> dict[str, Object]:
+    name, _dot, api = asked.partition(".")
+    kind = run.client.kind(api, name, deadline=run.deadline)
+    return named(run.client, kind, namespace, names, run.deadline)
+
+
+def _elsewhere(run: Run, requests: Sequence[Request], outcomes: list[Outcome]) -> list[Outcome]:
+    """A job that is to go or to stop is named, and its kind seldom: where Volcano has none of that name, an operator may. Only
+    then their kinds are asked, those that are served. One that may not be read is an error: the job may be of it."""
+    lost: dict[str, set[int]] = {}
+    for position, (request, outcome) in enumerate(zip(requests, outcomes, strict=True)):
+        gone = outcome.before is None and (outcome.error is None or isinstance(outcome.error, MissingError))
+        if request.state != "present" and gone and lookups.nameless(request.spec):
+            lost.setdefault(request.namespace, set()).add(position)
+    again: dict[int, Wanted] = {}
+    for namespace, positions in lost.items():
+        try:
+            live = _operators_own(run, namespace, {requests[position].name for position in positions})
+        except KubeError as error:
+            for position in positions:
+                outcomes[position] = outcomes[position]._replace(action="failed", error=error)
+        else:
+            found = {
+                position: live[requests[position].name] for position in positions if requests[position].name in live
+            }
+            again |= {
+                position: outcomes[position].wanted._replace(object=_identity(requests[position], one))
+                for position, one in found.items()
+            }
+    for position, outcome in zip(again, declare(run, list(again.values())), strict=True):
+        outcomes[position] = outcome
+    return outcomes
+
+
+def _operators_own(run: Run, namespace: str, names: Collection[str]) -> dict[str, Object]:
+    from ..model.jobs import operators
+
+    found: dict[str, Object] = {}
+    for kind in operators.KINDS:
+        with contextlib.suppress(NotFoundError):
+            live = _of_kind(run, kind, namespace, names)
+            # Of two versions of a kind the first one tells.
+            found = {name: one for name, one in live.items() if own.is_ours(one)} | found
+    return found
 
 
 def _wanted(known: _Known, request: Request, recreate: bool) -> Wanted | Outcome:
-    identity = {"kind": job.NOUN["kind"], "metadata": {"name": request.name, "namespace": request.namespace}}
+    identity = _identity(request)
     try:
         given = known.given(request.namespace, request.spec)
     except KubeError as error:
@@ -71,11 +151,11 @@ def _wanted(known: _Known, request: Request, recreate: bool) -> Wanted | Outcome
     for part, values in request.metadata.items():
         if values:
             built["metadata"][part] = {**values, **built["metadata"].get(part, {})}
-    revise = functools.partial(_revised, request, built, recreate)
+    revise = functools.partial(_revised, request, built, recreate, given)
     return Wanted(built, recreate=recreate, where=request.where, revise=revise, foreground=True)
 
 
-def _revised(request: Request, built: Object, recreate: bool, live: Object) -> Object | None:
+def _revised(request: Request, built: Object, recreate: bool, given: Given, live: Object) -> Object | None:
     """What to write for a job that is there; None: another one in its place.
 
     :raises DeclarationError: when something is declared otherwise that cannot be changed any more
@@ -87,11 +167,25 @@ def _revised(request: Request, built: Object, recreate: bool, live: Object) -> O
     old = job.declared(live)
     found = list(changes.problems(job.NOUN["spec"], old, request.spec, "running" if ended else now))
     if not found:
-        return changes.revised(live, built)
+        return changes.revised(live, built, request.spec, given)
     if recreate:
         return None
     said = " ".join(one.text(option) for one in found)
     raise DeclarationError(f"Job {request.namespace}/{request.name}{f', which has {now},' if ended else ''}: {said}")
+
+
+def _emptied(run: Run, request: Request, outcome: Outcome) -> Outcome:
+    """Without the labels and annotations that are declared as empty, whoever wrote them."""
+    live = outcome.after
+    gone = changes.emptied(request.spec, live) if outcome.error is None and live is not None else {}
+    if live is None or not gone:
+        return outcome
+    kind, name, namespace = run.client.address(live, deadline=run.deadline)
+    try:
+        after = run.client.patch(kind, name, {"metadata": gone}, namespace, dry_run=run.check, deadline=run.deadline)
+    except KubeError as error:
+        return outcome._replace(action="failed", error=error)
+    return outcome._replace(action="changed" if outcome.action == "unchanged" else outcome.action, after=after)
 
 
 def _stopped(run: Run, outcome: Outcome) -> Outcome:
@@ -118,9 +212,8 @@ def _stopped(run: Run, outcome: Outcome) -> Outcome:
 def observe(client: Client, live: Object, deadline: float | None = None) -> dict[str, t.Any]:
     """What has become of a job, and of each of its pods."""
     metadata = live["metadata"]
-    pods = client.list(
-        client.kind("v1", "Pod"), metadata["namespace"], labels=f"volcano.sh/job-name={metadata['name']}", deadline=deadline
-    ).items  # fmt: skip
+    mark = f"{state.label(live['apiVersion'])}={metadata['name']}"
+    pods = client.list(client.kind("v1", "Pod"), metadata["namespace"], labels=mark, deadline=deadline).items
     groups = client.kind("scheduling.volcano.sh/v1beta1", "PodGroup")
     name = f"{metadata['name']}-{metadata['uid']}"
     return state.observe(live, pods, client.find(groups, name, metadata["namespace"], deadline=deadline))
@@ -143,7 +236,7 @@ class _Known:
         if asked.mounts:
             if namespace not in self._mounts:
                 self._mounts[namespace] = self._file_systems(namespace)
-            found["mounts"] = self._mounts[namespace]
+            found["mounts"] = self._granted(namespace, asked.mounts)
         if asked.queue:
             found["queue"] = lookups.queue(self._queue(asked.queue))
         if asked.kind:
@@ -158,13 +251,25 @@ class _Known:
         return self._flavours
 
     def _file_systems(self, namespace: str) -> dict[str, Mount]:
-        kind = self._run.client.kind("paddleflow.org/v1alpha1", "FileSystem")
+        kind = self._run.client.kind(*FILE_SYSTEM)
         listed = self._run.client.list(kind, namespace, deadline=self._run.deadline).items
         found: dict[str, Mount] = {}
         for one in listed:
             mount = lookups.mount(one)
             # A declaration names a file system by its name or by its id.
             found.update(dict.fromkeys((own.name_of(one), mount["id"]), mount))
+        return found
+
+    def _granted(self, namespace: str, asked: Collection[str]) -> dict[str, Mount]:
+        """With those of other namespaces: named with theirs, or known by the claim that is made here for who was granted one."""
+        found = self._mounts[namespace]
+        for key in sorted(set(asked) - set(found)):
+            space, slash, name = key.rpartition("/")
+            kind = self._run.client.kind(*(FILE_SYSTEM if slash else ("v1", "PersistentVolumeClaim")))
+            wanted = slug(name) if slash else pods.claim(key)
+            one = self._run.client.find(kind, wanted, space or namespace, deadline=self._run.deadline)
+            if one is not None:
+                found[key] = lookups.mount(one) if slash else {"id": key}
         return found
 
     def _queue(self, name: str) -> Mapping[str, t.Any]:

@@ -28,8 +28,9 @@ _FLAVOUR: dict[str, Field] = {
     },
 }
 _MOUNT: dict[str, Field] = {
-    "name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,63}$", "doc": "spec.fs.name"},
+    "name": {"type": "string", "pattern": f"^({LABEL}/)?[a-zA-Z0-9_-]{{1,63}}$", "max": 127, "doc": "spec.fs.name"},
     "id": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,253}$", "doc": "spec.fs.id"},
+    "type": {"type": "string", "pattern": "^[a-z0-9]+$", "max": 63, "doc": "spec.fs.type"},
     "mountPath": {"type": "string", "pattern": "^/[^:]*$", "max": 4096, "doc": "spec.fs.mountPath"},
     "subPath": {"type": "string", "pattern": "^[^/].*$", "max": 4096, "doc": "spec.fs.subPath"},
     "readOnly": {"type": "bool", "default": False, "doc": "spec.fs.readOnly"},

@@ -121,7 +121,7 @@ def test_a_job_that_was_applied_needs_nothing_more(spec: dict[str, Any]) -> None
     found = live(job, built)
     assert job.declared(found) == spec
     assert list(changes.problems(job.NOUN["spec"], job.declared(found), spec, "running")) == []
-    assert compare.compare(changes.revised(found, built), found, exact=False) is compare.Verdict.SAME
+    assert compare.compare(changes.revised(found, built, spec, {}), found, exact=False) is compare.Verdict.SAME
 
 
 @settings(max_examples=30)

@@ -36,7 +36,7 @@ def test_there_is_no_golden_file_of_nothing() -> None:
 def test_a_job_says_what_it_was_declared_with(case: str) -> None:
     found = jobs.built(case)
     assert job.declared(found) == json.loads(json.dumps(check.read(SPEC, jobs.CASES[case])[0]))
-    assert job.build(jobs.name(case), jobs.NAMESPACE, job.declared(found), jobs.GIVEN) == [found]  # type: ignore[arg-type]
+    assert job.build(jobs.name(case), jobs.NAMESPACE, job.declared(found), jobs.GIVEN) == [found]
 
 
 @pytest.mark.parametrize("case", jobs.CASES)

@@ -325,7 +325,7 @@ def test_an_argument_is_never_lost() -> None:
             "members": [{**m, "command": m.get("command", spec.get("command"))} for m in spec["members"]],
         }
         read, _problems = check.read(SPEC, marked)
-        (found,) = job.build(jobs.name(case), "team", read, jobs.GIVEN)  # type: ignore[arg-type]
+        (found,) = job.build(jobs.name(case), "team", read, jobs.GIVEN)
         text = json.dumps({**found, "metadata": {}})
         assert "--marked" in text, case
         lead = next(m["command"] for m in marked["members"] if m["command"])
@@ -366,3 +366,38 @@ def test_a_spark_application_may_have_its_main_file_in_a_template() -> None:
     found = built(spec)
     assert found["image"] == "theirs"
     assert "mainApplicationFile" not in found
+
+
+def test_what_a_template_says_of_a_task_stays() -> None:
+    own = {"event": "TaskCompleted", "action": "RestartTask"}
+    worker = {
+        "name": "worker",
+        "dependsOn": {"name": ["master"]},
+        "maxRetry": 7,
+        "topologyPolicy": "best-effort",
+        "policies": [{"events": ["PodFailed"], "action": "RestartTask"}],
+        "replicas": 9,  # a member's
+    }
+    tasks = [{"name": "master", "policies": [own]}, worker]
+    template = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}
+    body: dict[str, Any] = {
+        "tasks": tasks,
+        "maxRetry": 5,
+        "plugins": {"env": [], "svc": ["--mine"]},
+        "policies": [{"exitCode": 143, "action": "AbortJob"}, {"event": "PodEvicted", "action": "AbortJob"}],
+    }
+    spec = {**jobs.PYTORCH, "extensionTemplate": {**template, "spec": body}}
+    built = job.build("j", "n", spec, jobs.GIVEN)[0]["spec"]
+    master, found = built["tasks"]
+    assert master["policies"] == [own]
+    assert {name: found[name] for name in worker if name != "replicas"} == {
+        name: value for name, value in worker.items() if name != "replicas"
+    }
+    assert found["replicas"] == 2
+    assert found["template"]["spec"]["containers"][0]["image"] == jobs.PYTORCH["image"]
+    assert built["maxRetry"] == 5
+    assert built["plugins"] == {"svc": ["--mine"], "env": []}
+    assert built["policies"] == [*body["policies"], {"event": "PodFailed", "action": "TerminateJob"}]
+    alone = [{"event": "*", "action": "AbortJob"}]
+    spec["extensionTemplate"]["spec"] = {"policies": alone}
+    assert job.build("j", "n", spec, jobs.GIVEN)[0]["spec"]["policies"] == alone

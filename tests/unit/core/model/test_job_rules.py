@@ -38,6 +38,8 @@ def said(spec: dict[str, Any], given: Any = None, name: str = "a") -> list[str]:
 
 GOOD: list[tuple[dict[str, Any], Any]] = [
     (SINGLE, None),
+    ({**SINGLE, "fs": {"name": "far/data", "type": "s3"}}, {"mounts": {"far/data": {"id": "fs-x", "type": "s3"}}}),
+    ({**SINGLE, "fs": {"id": "fs-x", "type": "s3"}}, {"mounts": {"fs-x": {"id": "fs-x"}}}),  # its claim says no more
     (SINGLE, {"flavours": {}, "mounts": {}, "kinds": [], "queue": {"state": "Open", "max": {}}, "nodes": [{"cpu": 1, "memory": "1Gi"}]}),
     (dist("paddle", worker()), None),  # a Collective job may have one worker [D-136]
     (dist("paddle", {"role": "pworker", "replicas": 2}), None),  # the reference's alias
@@ -136,6 +138,8 @@ TASK: list[tuple[dict[str, Any], Any, str]] = [
      "members[0].annotations.volcano.sh/queue-name is given, but must be left out."),
     # mounts
     ({**SINGLE, "fs": {"mountPath": "/data"}}, None, "fs.name is missing, but must be the file system's name."),
+    ({**SINGLE, "fs": {"name": "data", "type": "s3"}}, {"mounts": {"data": {"id": "fs-x", "type": "hdfs"}}},
+     "fs.type is 's3', but must be left out, or what it is, hdfs."),
     ({**SINGLE, "fs": {"name": "data"}}, {"mounts": {}}, "fs.name is 'data', but must be a file system that the job's namespace may use."),
     ({**SINGLE, "fs": {"name": "data", "mountPath": "/"}}, None, "fs.mountPath is '/', but must be a directory of its own."),
     ({**SINGLE, "fs": {"name": "data", "mountPath": "//"}}, None, "fs.mountPath is '/', but must be a directory of its own."),
@@ -205,6 +209,8 @@ TEMPLATES: list[tuple[dict[str, Any], Any, str]] = [
      "extensionTemplate.kind is 'Job.batch.volcano.sh/v1alpha1', but must be the job's kind, PaddleJob.kubeflow.org/v1."),
     ({"kind": "distributed", "framework": "paddle", **SINGLE, "extensionTemplate": POD}, None,
      "extensionTemplate.kind is Pod, but must be a kind that says the tasks of a job without members."),
+    ({**PADDLE, "extensionTemplate": {**VOLCANO, "spec": {"policies": [{"events": "PodFailed"}]}}}, None,
+     "extensionTemplate.spec.policies[0].events is 'PodFailed', but must be a list."),
     ({**PADDLE, "extensionTemplate": {**VOLCANO, "spec": {"tasks": [{"name": "driver"}]}}}, None,
      "extensionTemplate.spec.tasks[0].name is 'driver', but must be one of the members', worker."),
     (jobs.asked("PaddleJob.kubeflow.org/v1", dist("paddle", worker(), worker())), None,

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from paddleflow_core.model.jobs import phases, state, stop
 
+from tests.support import jobs
+
 ABORTS: dict[str, Any] = {"policies": [{"exitCode": 143, "action": "AbortJob"}]}
 
 
@@ -226,3 +228,11 @@ def test_each_word_of_each_operator(api: str, kind: str, status: dict[str, Any],
 def test_an_operators_message_is_passed_on() -> None:
     failed = {"apiVersion": "ray.io/v1", "kind": "RayJob", "status": {"jobStatus": "FAILED", "message": "no head"}}
     assert state.observe(failed)["message"] == "no head"
+
+
+def test_pods_say_whose_they_are_by_their_engines_word_or_by_ours() -> None:
+    for case, engines in (("mpi", "volcano.sh/job-name"), ("pytorchjob", "paddleflow-job-id")):
+        found = jobs.built(case)
+        assert state.label(found["apiVersion"]) == engines
+    template = found["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]
+    assert template["metadata"]["labels"]["paddleflow-job-id"] == found["metadata"]["name"]

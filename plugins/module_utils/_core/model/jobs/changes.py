@@ -1,21 +1,21 @@
 # This file is part of the paddleflow.core collection.
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
-"""What may still be changed of a job, and how; and when what is left of it goes."""
+"""What may still be changed of a job, and how."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..check import Problem, show
-from . import state, tasks
+from . import objects, state, tasks
 from .stop import orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ..table import Field
+    from .tasks import Given
 
 RECREATE = "Only another job can have it: use recreate."
 _EARLY, _ALIVE = ("init", "pending"), ("init", "pending", "running")
@@ -37,7 +37,9 @@ def problems(
     """Fields of a declaration that differ and may not, in the state that the job is in. No change is never a problem [D-145]."""
     if now in state.FINAL:
         return
-    resizable = [task.resizable for task in tasks.tasks(old)]
+    # Spark's operator ends an application and runs it again when its object changes.
+    fixed = tasks.kind(old).startswith("SparkApplication.")
+    resizable = [task.resizable and not fixed for task in tasks.tasks(old)]
     yield from _level(fields, old, new, now, (), resizable)
 
 
@@ -66,45 +68,68 @@ def _level(
             yield Problem((*path, name), f"changed while the job is {now}", allowed, RECREATE)
 
 
-def merged(old: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Labels or annotations after an update: an empty value takes its key away [D-146]."""
-    return {key: value for key, value in {**old, **given}.items() if given.get(key, value) != "" or key not in given}
+def emptied(spec: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, dict[str, None]]:
+    """Labels and annotations that are declared as empty and are there, as a patch of metadata takes them away [D-146]: what
+    somebody else put there does not go because we do not declare it."""
+    found: dict[str, dict[str, None]] = {}
+    for part in ("labels", "annotations"):
+        there = live["metadata"].get(part, {})
+        gone = {key: None for key, value in spec.get(part, {}).items() if value == "" and key in there}
+        if gone:
+            found[part] = gone
+    return found
 
 
-def revised(live: Mapping[str, Any], built: Mapping[str, Any]) -> dict[str, Any]:
+def same(live: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
+    """Whether a job that is there, and stays, was declared like this: then all is said of it, whatever has become of the
+    queue, flavours and file systems that it names [D-104, D-107]."""
+    metadata = live["metadata"]
+    kept = objects.DECLARATION in metadata.get("annotations", {}) and not metadata.get("deletionTimestamp")
+    return kept and objects.declared(live) == spec
+
+
+def revised(live: Mapping[str, Any], built: Mapping[str, Any], spec: Mapping[str, Any], given: Given) -> dict[str, Any]:
     """What to write for a job that is there: as it is, with what may change. Pods keep the labels that they were made with."""
-    spec = {**live.get("spec", {})}
-    for name in ("minAvailable", "priorityClassName"):
-        if name in built["spec"]:
-            spec[name] = built["spec"][name]
-    wanted = {task["name"]: task for task in built["spec"].get("tasks", ())}
-    if "tasks" in spec:
-        spec["tasks"] = [
-            {
-                **task,
-                **{name: value for name, value in wanted.get(task.get("name"), {}).items() if name in _COUNTS},
-            }
-            for task in spec["tasks"]
-        ]
-    return {**built, "spec": spec}
+    if tasks.kind(spec) == tasks.VOLCANO:
+        return {**built, "spec": _volcanos(live.get("spec", {}), built["spec"])}
+    place = built["metadata"]["name"], built["metadata"]["namespace"]
+    # An operator may take any other difference for another job, and flavours may have changed meanwhile: only what the
+    # change of the declaration makes of the object is written.
+    old, new = (objects.build(*place, _bare(one), given)["spec"] for one in (objects.declared(live), spec))
+    return {**built, "spec": _carried(live.get("spec", {}), old, new)}
+
+
+def _volcanos(live: Mapping[str, Any], built: Mapping[str, Any]) -> dict[str, Any]:
+    spec = {**live, **{name: built[name] for name in ("minAvailable", "priorityClassName") if name in built}}
+    wanted = {task["name"]: task for task in built.get("tasks", ())}
+    spec["tasks"] = [
+        {**task, **{name: value for name, value in wanted.get(task.get("name"), {}).items() if name in _COUNTS}}
+        for task in live.get("tasks", ())
+    ]
+    return spec
+
+
+def _bare(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration without the labels and annotations of its pods."""
+    kind = {key: value for key, value in spec.get("annotations", {}).items() if key == tasks.KIND}
+    found = {**spec, "labels": {}, "annotations": kind}
+    if "members" in spec:
+        found["members"] = [{**member, "labels": {}, "annotations": {}} for member in spec["members"]]
+    return found
+
+
+def _carried(live: Any, old: Any, new: Any) -> Any:
+    """What is live, with the differences between old and new."""
+    if old == new:
+        return live
+    if isinstance(live, dict) and isinstance(old, dict) and isinstance(new, dict):
+        kept = {key: value for key, value in live.items() if key in new or key not in old}
+        return kept | {key: _carried(live.get(key), old.get(key), new[key]) for key in new if old.get(key) != new[key]}
+    if isinstance(live, list) and isinstance(old, list) and isinstance(new, list) and len(live) == len(old) == len(new):
+        return [_carried(*one) for one in zip(live, old, new, strict=True)]
+    return new
 
 
 def stop(live: Mapping[str, Any], now: str, why: str) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
     """As `orders` says; nothing at all for a job that has ended [D-147]."""
     return None if now in state.FINAL else orders(live, why)
-
-
-def overdue(spec: Mapping[str, Any], job: Mapping[str, Any], now: datetime, reached: str) -> str:
-    """Why a job's object is to go, or the job to end; empty while it may stay [D-150]. `reached` is its state."""
-    stated = {**spec.get("ttlSeconds", {})}
-    override = spec.get("annotations", {}).get("paddleflow/job-ttl-seconds", "")
-    if override.isdecimal():
-        stated |= {"succeeded": int(override), "failed": int(override)}
-    since = job.get("status", {}).get("state", {}).get("lastTransitionTime")
-    if reached in ("init", "pending"):
-        since = job.get("metadata", {}).get("creationTimestamp")
-    kind = {"init": "pending", "pending": "pending", "succeeded": "succeeded"}.get(reached, "failed")
-    if since is None or kind not in stated or reached in ("running", "terminating", "preempting"):
-        return ""
-    age = (now - datetime.fromisoformat(since)).total_seconds()
-    return f"{reached} for {int(age)} seconds, more than {stated[kind]}" if age > stated[kind] else ""

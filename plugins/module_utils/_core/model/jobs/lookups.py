@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import queue as queues
 from ..own import FILE_SYSTEM_ID
-from . import tasks
+from . import pods, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 class Named(NamedTuple):
     flavours: bool
-    mounts: bool
+    # Names and identifiers of file systems.
+    mounts: frozenset[str]
     queue: str
     # Another kind of object than the usual one.
     kind: str
@@ -31,19 +32,30 @@ def named(spec: Mapping[str, Any]) -> Named:
     kind = tasks.kind(spec)
     return Named(
         flavours=any(tasks.named(flavour) not in ("", "NONE") for flavour in flavours),
-        mounts=any("fs" in one or one.get("extraFS") for one in members),
+        mounts=frozenset(
+            pods.named(mount)
+            for one in members
+            for mount in [*([one["fs"]] if "fs" in one else []), *one.get("extraFS", ())]
+        )
+        - {""},
         queue=tasks.queue(spec),
         kind="" if kind == tasks.VOLCANO else kind,
     )
+
+
+def nameless(spec: Mapping[str, Any]) -> bool:
+    """Whether nothing says what kind of object a job is that somebody only names."""
+    return tasks.kind(spec) == tasks.VOLCANO and tasks.KIND not in spec.get("annotations", {})
 
 
 def mount(found: Mapping[str, Any]) -> Mount:
     """Where a file system's data is for a pod."""
     identity = found["metadata"].get("annotations", {}).get(FILE_SYSTEM_ID, f"fs-{found['metadata']['name']}")
     url: str = found["spec"]["url"]
-    if url.startswith("local://"):
-        return {"id": identity, "hostPath": url.removeprefix("local:/")}
-    return {"id": identity}
+    known: Mount = {"id": identity, "type": url.partition("://")[0]}
+    if known["type"] == "local":
+        known["hostPath"] = url.removeprefix("local:/")
+    return known
 
 
 def queue(found: Mapping[str, Any]) -> Queue:

@@ -65,7 +65,7 @@ def _labels(this: Job) -> dict[str, str]:
         # By these KubeRay makes a gang of its pods [D-151].
         ours["ray.io/scheduler-name"] = pods.scheduler(this)
         ours["ray.io/priority-class-name"] = tasks.PRIORITIES[tasks.priority(this.spec)]
-    return {**this.spec.get("labels", {}), **template, **ours}
+    return {**tasks.kept(this.spec.get("labels", {})), **template, **ours}
 
 
 def _annotations(this: Job) -> dict[str, str]:
@@ -75,7 +75,7 @@ def _annotations(this: Job) -> dict[str, str]:
         ours[DISPLAY_NAME] = this.spec["displayName"]
     if this.spec.get("schedulingPolicy", {}).get("preemptable") is False:
         ours[PREEMPTABLE] = "false"
-    return {**this.spec.get("annotations", {}), **template, **ours}
+    return {**tasks.kept(this.spec.get("annotations", {})), **template, **ours}
 
 
 def declared(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +121,8 @@ def _told(stated: Mapping[str, str], expected: Mapping[str, str], live: Mapping[
         for key, value in live.items()
         if expected.get(key) != value and key not in RESERVED and not key.startswith(_PROGRAMS)
     }
-    return {key: value for key, value in stated.items() if key in live} | changed
+    # One that is stated as empty is not there when it is as stated.
+    return {key: value for key, value in stated.items() if key in live or not value} | changed
 
 
 def _foreign(found: Mapping[str, Any]) -> dict[str, Any]:

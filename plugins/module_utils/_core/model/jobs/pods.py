@@ -161,11 +161,22 @@ def mounts(job: Job, spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str
     """Each mount of a task: the file system's name, what is declared, what is known of it, and where it is mounted."""
     known = job.given.get("mounts", {})
     for mount in [*([spec["fs"]] if "fs" in spec else []), *spec.get("extraFS", ())]:
-        key = mount.get("name") or mount.get("id", "")
+        key = named(mount)
         found = known.get(key, {})
         path = mount.get("mountPath") or f"{MOUNTS}/{found.get('id') or mount.get('id') or key}"
         # Two slashes at the beginning are one, but for POSIX, which keeps them.
         yield key, mount, found, posixpath.normpath(f"/{path.lstrip('/')}" if path.startswith("/") else path)
+
+
+def named(mount: Mapping[str, Any]) -> str:
+    """What a mount is told from others by: the file system's name, with its namespace where that is another, or its identifier."""
+    key: str = mount.get("name") or mount.get("id", "")
+    return key
+
+
+def claim(identity: str) -> str:
+    """The claim of a file system, by its identifier: one in each namespace that may use it."""
+    return f"pfs-{slug(identity)}-pvc"
 
 
 def workdir(job: Job, task: Task) -> str:
@@ -187,8 +198,8 @@ def _volumes(job: Job, task: Task) -> tuple[list[dict[str, Any]], list[dict[str,
         if "hostPath" in found:
             source: dict[str, Any] = {"hostPath": {"path": found["hostPath"]}}
         else:
-            claim = found.get("claim") or f"pfs-{slug(found.get('id') or mount.get('id') or key)}-pvc"
-            source = {"persistentVolumeClaim": {"claimName": claim}}
+            known = found.get("claim") or claim(found.get("id") or mount.get("id") or key)
+            source = {"persistentVolumeClaim": {"claimName": known}}
         volumes[volume] = {"name": volume, **source}
         entry: dict[str, Any] = {"name": volume, "mountPath": path, "mountPropagation": "HostToContainer"}
         if mount.get("subPath"):

@@ -9,7 +9,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from . import operators, pods, ray, shell, templates
+from . import operators, pods, ray, shell, tasks, templates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +24,7 @@ def build(job: Job, base: Mapping[str, Any], kind: str) -> dict[str, Any]:
     head = next(task for task in job.tasks if task.role == "master")
     env = head.spec.get("env", {})
     spec: dict[str, Any] = {"shutdownAfterJobFinishes": True, **base, "entrypoint": _entrypoint(job, head)}
-    ttl = job.spec.get("ttlSeconds", {})
-    if "succeeded" in ttl and "failed" in ttl:
-        spec["ttlSecondsAfterFinished"] = max(ttl["succeeded"], ttl["failed"])
+    spec |= tasks.lasts(job.spec)
     environment = ray.runtime_env(env)
     if environment is not None:
         # v1 wants YAML, of which JSON is a part; v1alpha1 what the declaration has.

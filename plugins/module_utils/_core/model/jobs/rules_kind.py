@@ -27,10 +27,11 @@ _POD: dict[str, Any] = {
     },
 }
 _REPLICA = {"template": _POD}
+_POLICIES: list[dict[str, Any]] = [{"events": [None]}]
 _SPARK = {"env": [{"name": ""}], "volumeMounts": [{"mountPath": ""}], "tolerations": [{}], **_METADATA}
 _FORMS: dict[str, dict[str, Any]] = {
     "Pod": _POD["spec"],
-    "Job": {"tasks": [{"name": "", **_REPLICA}]},
+    "Job": {"tasks": [{"name": "", "policies": _POLICIES, **_REPLICA}], "policies": _POLICIES, "plugins": {}},
     "RayJob": {"rayClusterSpec": {"headGroupSpec": _REPLICA, "workerGroupSpecs": [_REPLICA]}},
     "SparkApplication": {
         "driver": _SPARK,

@@ -156,12 +156,15 @@ def _mounts(job: Job, task: Task) -> Iterator[Problem]:
     if tasks.framework(job.spec) == "mpi":
         taken.add("/root/.ssh")
     places = [("fs",)] * ("fs" in spec) + [("extraFS", number) for number in range(len(spec.get("extraFS", ())))]
-    for place, (key, mount, _found, path) in zip(places, pods.mounts(job, spec), strict=True):
+    for place, (key, mount, found, path) in zip(places, pods.mounts(job, spec), strict=True):
         where = (*tasks.where(job, task, place[0]), *place[1:])
         if not key:
             yield Problem((*where, "name"), "missing", "the file system's name")
         elif known is not None and key not in known:
             yield Problem((*where, "name"), f"'{key}'", "a file system that the job's namespace may use")
+        stated = mount.get("type", "")
+        if stated and found.get("type", stated) != stated:
+            yield Problem((*where, "type"), f"'{stated}'", f"left out, or what it is, {found['type']}")
         if path in taken:
             yield Problem((*where, "mountPath"), show(path), "a directory of its own")
         taken.add(path)

@@ -13,11 +13,19 @@ from .stop import STOP
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+WORDS = (
+    "init", "pending", "running", "succeeded", "failed", "terminating", "terminated", "preempting", "preempted",
+)  # fmt: skip
 FINAL = ("succeeded", "failed", "terminated", "cancelled", "skipped", "preempted")
 # Who took the job's place, and the reference's word for it.
 PREEMPTED_BY, STATUS = "paddleflow.org/preempted-by", "jobStatus"
 # Where schedulers write the accelerators of a pod [D-126].
 CARDS = ("BAIDU_COM_GPU_IDX", "volcano.sh/gpu-index", "volcano.sh/vgpu-ids-new")
+
+
+def label(api: str) -> str:
+    """By which a pod says whose it is: Volcano's word, and ours for jobs that operators make pods of."""
+    return "volcano.sh/job-name" if api.startswith("batch.volcano.sh/") else "paddleflow-job-id"
 
 
 def observe(

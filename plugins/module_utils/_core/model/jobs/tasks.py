@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         """Where a file system's data is for a pod of the job's namespace."""
 
         id: str
+        # The kind of its store, as its URL begins.
+        type: str
         claim: str
         # Of a local file system, instead of a claim.
         hostPath: str
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 VOLCANO = "Job.batch.volcano.sh/v1alpha1"
 KIND = "paddleflow/job-kind-group-version"
+TTL, LONGEST_TTL = "paddleflow/job-ttl-seconds", 2**31 - 1
 PRIORITIES = {
     "VERY_LOW": "very-low",
     "LOW": "low",
@@ -132,10 +135,16 @@ def _inherit(spec: Mapping[str, Any], member: Mapping[str, Any]) -> dict[str, An
     lead = LEADS.get(spec.get("framework", ""), member["role"])
     if lead == member["role"]:
         found.update({name: spec[name] for name in ("command", "args") if name in spec})
-    for name in _MERGED:
-        found[name] = {**spec.get(name, {}), **member.get(name, {})}
+    found["env"] = {**spec.get("env", {}), **member.get("env", {})}
+    for name in ("labels", "annotations"):
+        found[name] = kept({**spec.get(name, {}), **member.get(name, {})})
     found["priority"] = member.get("schedulingPolicy", {}).get("priority", priority(spec))
     return {**found, **{name: value for name, value in member.items() if name not in _MERGED}}
+
+
+def kept(given: Mapping[str, str]) -> dict[str, str]:
+    """Labels or annotations that an object gets: an empty value is that there is none [D-146]."""
+    return {key: value for key, value in given.items() if value != ""}
 
 
 def _lowered(spec: Mapping[str, Any], found: list[Task]) -> list[Task]:
@@ -164,6 +173,17 @@ def priority(spec: Mapping[str, Any]) -> str:
 def queue(spec: Mapping[str, Any]) -> str:
     stated: str = spec.get("schedulingPolicy", {}).get("queue", "")
     return stated
+
+
+def lasts(spec: Mapping[str, Any]) -> dict[str, int]:
+    """How long an ended job's object is kept, for engines that know one time for every end: none is told to them unless
+    each end has one, since what failed would go as early as what succeeded."""
+    ttl = dict(spec.get("ttlSeconds", {}))
+    short = spec.get("annotations", {}).get(TTL, "")
+    if short.isascii() and short.isdecimal():
+        ttl |= dict.fromkeys(("succeeded", "failed"), min(int(short), LONGEST_TTL))
+    both = "succeeded" in ttl and "failed" in ttl
+    return {"ttlSecondsAfterFinished": max(ttl["succeeded"], ttl["failed"])} if both else {}
 
 
 def framework(spec: Mapping[str, Any]) -> str:

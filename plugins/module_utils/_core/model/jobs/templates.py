@@ -23,11 +23,15 @@ def of_task(job: Job, task: Task) -> Mapping[str, Any]:
     template: Mapping[str, Any] = job.spec.get("extensionTemplate", {})
     if template.get("kind") == "Pod":
         return template
-    for found in template.get("spec", {}).get("tasks", ()):
-        if found.get("name") == task.name:
-            pod: Mapping[str, Any] = found.get("template", {})
-            return pod
-    return {}
+    pod: Mapping[str, Any] = task_of(job, task).get("template", {})
+    return pod
+
+
+def task_of(job: Job, task: Task) -> Mapping[str, Any]:
+    """What a Volcano Job as a template says of the task."""
+    template: Mapping[str, Any] = job.spec.get("extensionTemplate", {})
+    said = template.get("spec", {}).get("tasks", ()) if template.get("kind") == "Job" else ()
+    return next((one for one in said if one.get("name") == task.name), {})
 
 
 def grace(base: Mapping[str, Any]) -> int:

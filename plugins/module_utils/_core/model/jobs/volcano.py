@@ -38,20 +38,18 @@ def build(job: Job) -> dict[str, Any]:
     extras = framework_extras(job)
     spec |= {
         "minAvailable": tasks.available(job.spec, job.tasks),
-        "maxRetry": MAX_RETRY,
+        "maxRetry": base.get("maxRetry", MAX_RETRY),
         "tasks": [_task(job, task, extras.get(task.name, {})) for task in job.tasks],
     }
     if job.spec.get("kind") == "distributed":
-        spec["plugins"] = {"svc": SERVICE, **({"ssh": []} if tasks.framework(job.spec) == "mpi" else {})}
+        ours: dict[str, Any] = {"svc": SERVICE, **({"ssh": []} if tasks.framework(job.spec) == "mpi" else {})}
+        spec["plugins"] = {**ours, **base.get("plugins", {})}
     if not any(task.resizable for task in job.tasks):
-        spec["policies"] = _failures(job)
+        spec["policies"] = _policies(_failures(job), base)
     leading = _leading(job)
     if len(leading) > 1 and len(leading) < len(job.tasks):
         spec["minSuccess"] = sum(task.replicas for task in leading)
-    ttl = job.spec.get("ttlSeconds", {})
-    if "succeeded" in ttl and "failed" in ttl:
-        # Volcano has one for both; the shorter of two is kept by who watches jobs (`state.overdue`).
-        spec["ttlSecondsAfterFinished"] = max(ttl["succeeded"], ttl["failed"])
+    spec |= tasks.lasts(job.spec)
     topology = job.spec.get("schedulingPolicy", {}).get("networkTopology")
     if topology:
         spec["networkTopology"] = {"mode": "hard", **topology}
@@ -101,8 +99,9 @@ def _leading(job: Job) -> list[Task]:
 
 
 def _task(job: Job, task: Task, extra: Extra) -> dict[str, Any]:
-    base = templates.of_task(job, task)
+    template, base = templates.task_of(job, task), templates.of_task(job, task)
     found: dict[str, Any] = {
+        **template,
         "name": task.name,
         "replicas": task.replicas,
         "minAvailable": task.low,
@@ -111,9 +110,19 @@ def _task(job: Job, task: Task, extra: Extra) -> dict[str, Any]:
     policies = _completion(job, task)
     if not task.resizable and any(other.resizable for other in job.tasks):
         policies += _failures(job)
+    policies = _policies(policies, template)
     if policies:
         found["policies"] = policies
     return found
+
+
+def _policies(ours: list[dict[str, Any]], base: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a template says of an event or an exit code holds; Volcano takes each once, and none beside all."""
+    said: list[dict[str, Any]] = base.get("policies", [])
+    taken = [one.get(name) for one in said for name in ("event", "exitCode")]
+    taken += [event for one in said for event in one.get("events", ())]
+    left = [one for one in ours if one.get("event", one.get("exitCode")) not in taken]
+    return [*said, *([] if "*" in taken else left)]
 
 
 def _raw(job: Job, task: Mapping[str, Any]) -> dict[str, Any]:
