@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from paddleflow_core.kube.client import Client
-from paddleflow_core.kube.declare import Outcome, Run, Wanted, declare
+from paddleflow_core.kube.declare import declare
+from paddleflow_core.kube.wanted import Outcome, Run, Wanted
 
 from tests.support.control_plane import ControlPlane
 from tests.support.kube_api import config_map

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from paddleflow_core.kube import jobs, nodes
 from paddleflow_core.kube.client import Client
-from paddleflow_core.kube.declare import Outcome, Run, Wanted, declare
+from paddleflow_core.kube.declare import declare
+from paddleflow_core.kube.wanted import Outcome, Run, Wanted
 from paddleflow_core.model import node_group, storage_objects
 from paddleflow_core.plan import compare, node_groups, view
 

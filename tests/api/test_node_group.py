@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from paddleflow_core.kube import nodes
 from paddleflow_core.kube.client import Client, Object
-from paddleflow_core.kube.declare import Run
+from paddleflow_core.kube.wanted import Run
 from paddleflow_core.plan.node_groups import Place
 
 from tests.support import modules

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 import yaml
 from paddleflow_core.kube import config
 from paddleflow_core.kube.client import Client, Object
-from paddleflow_core.kube.declare import Run, Wanted, declare
+from paddleflow_core.kube.declare import declare
 from paddleflow_core.kube.discovery import Discovery
 from paddleflow_core.kube.errors import KindNotServedError
 from paddleflow_core.kube.kinds import Kind
 from paddleflow_core.kube.transport import Transport
+from paddleflow_core.kube.wanted import Run, Wanted
 
 from tests.support.control_plane import ControlPlane
 

@@ -11,9 +11,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .._core.kube import sets
-from .._core.kube.declare import Outcome, Run, Wanted
 from .._core.kube.errors import KubeError
 from .._core.kube.queue_tree import carry as declare
+from .._core.kube.wanted import Outcome, Run, Wanted
 from .._core.plan import manifests, prune
 from .._core.plan.prune import TooManyError
 from . import arguments, connect, documents, results

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core.kube.declare import Outcome, Run, Wanted, declare
+from .._core.kube.declare import declare
 from .._core.kube.errors import ForbiddenError
+from .._core.kube.wanted import Outcome, Run, Wanted
 from .._core.model import grant, own, user
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._core.kube.conditions import Check
-    from .._core.kube.declare import Outcome, Run
+    from .._core.kube.wanted import Outcome, Run
 
 BESIDE: dict[str, Any] = {"wait_until": {"type": "str", "choices": ["running", "succeeded"], "default": "succeeded"}}
 # For what became of the pods of a job whose wait ended badly.

@@ -10,8 +10,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
-from .._core.kube.declare import Run, Wanted, declare
+from .._core.kube.declare import declare
 from .._core.kube.errors import KindNotServedError, KubeError
+from .._core.kube.wanted import Run, Wanted
 from .._core.model import check, options, own
 from .._core.model.names import option
 from .._core.plan.compare import MANAGER
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from .._core.kube.client import Client
     from .._core.kube.conditions import Check
-    from .._core.kube.declare import Outcome
+    from .._core.kube.wanted import Outcome
     from .._core.model.check import Problem
     from .._core.model.table import Noun, Ready
     from .module import Module

@@ -14,7 +14,7 @@ from . import grants
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._core.kube.declare import Outcome, Run
+    from .._core.kube.wanted import Outcome, Run
     from .module import Module
     from .noun import Planned
 

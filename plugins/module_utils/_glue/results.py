@@ -12,7 +12,7 @@ from .._core.plan import view
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._core.kube.declare import Outcome
+    from .._core.kube.wanted import Outcome
 
 
 def answer(outcomes: Sequence[Outcome], content: bool, diff: bool) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import functools
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._core import vault
-from .._core.kube.declare import Extra, declare
+from .._core.kube.declare import declare
 from .._core.kube.errors import ForbiddenError
+from .._core.kube.wanted import Extra
 from .._core.model import own, storage, storage_objects
 from .._core.model.stores import ENGINE
 from . import noun as glue
@@ -19,7 +20,7 @@ from . import noun as glue
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .._core.kube.declare import Outcome, Run
+    from .._core.kube.wanted import Outcome, Run
     from .module import Module
     from .noun import Declared, NounFile, Planned
 

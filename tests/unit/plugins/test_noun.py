@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.declare import Run
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.wanted import Run
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import (
     flavour,
     job,

@@ -6,11 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.declare import (
-    Outcome,
-    Wanted,
-)
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.errors import KubeError
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.wanted import Outcome, Wanted
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import results
 
 

@@ -13,20 +13,17 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ..plan import compare, order, view
-from ..plan.refusal import of_check_mode
+from ..plan import order, view
 from .errors import (
-    AlreadyExistsError,
     BadRequestError,
     DeclarationError,
     ForbiddenError,
-    InvalidError,
     KindNotServedError,
     KubeError,
-    MissingError,
-    NotFoundError,
 )
-from .stale import STALE_SECONDS, patiently
+from .stale import STALE_SECONDS
+from .states import STATES
+from .wanted import Extra, Item, Outcome, Run, Wanted
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,94 +31,12 @@ if t.TYPE_CHECKING:
     from .client import Client, Object
     from .kinds import Kind
 
-    Action = t.Literal["created", "changed", "recreated", "deleted", "unchanged", "kept", "failed"]
-    State = t.Literal["present", "absent", "ensured", "found", "amended", "kept"]
 
 # Up to so many objects of a kind and namespace are got one by one, more are listed.
 FEW = 4
 SERVED_WITHIN = 5.0
 # For writers that are told to stop. One that is just connecting takes longer, and then writes nothing.
 _JOIN_SECONDS = 2.0
-# What a dry run refuses only because the old object still has it.
-_HELD = ("exceeded quota", "already allocated")
-
-
-class Wanted(t.NamedTuple):
-    object: Object
-    # ensured: made when missing, else left as it is; found: has to be there, and is left as it is; amended: has to be there,
-    # and is given further fields, of which nothing is ever dropped; kept: would be absent, had nothing else failed
-    state: State = "present"
-    exact: bool = False  # the schema of its kind is known to us, so that no dry run is needed to tell a difference
-    recreate: bool = False  # deleted and made anew where a field cannot be changed
-    part: bool = False  # one part of an object that others make: it has to be there, and stays when the part goes
-    where: str = ""  # the place in the declaration, for errors
-    # What to write when there is one already: made of it, or None for another one in its place.
-    revise: Callable[[Object], Object | None] | None = None
-    foreground: bool = False  # gone only when all that it owns is gone
-    # Asked about an object that is there: why it cannot come into the state, nothing when it is in it, None when it can.
-    judge: Callable[[Object], str | None] | None = None
-    purpose: str = ""  # the state in the words of the declaration, for errors
-    done: str = ""  # what it is called that an object was amended
-    leftover: bool = False  # to be absent once all else is as declared, since what failed may still need it
-    known: Object | None = None  # as it was read a moment ago, so that it is not read again
-
-
-class Outcome(t.NamedTuple):
-    wanted: Wanted
-    action: Action
-    before: Object | None = None
-    after: Object | None = None
-    error: KubeError | None = None
-    # What was done beside writing the object, and the states that tell of it: ("closed", "Open", "Closed").
-    steered: tuple[str, str, str] | None = None
-
-    @property
-    def changed(self) -> bool:
-        return self.action in ("created", "changed", "recreated", "deleted") or (
-            self.steered is not None and self.error is None
-        )
-
-    def failing(self, error: KubeError) -> Outcome:
-        """What was done stays done, though what came after it went wrong."""
-        return self._replace(action=self.action if self.changed else "failed", error=error)
-
-
-class Extra:
-    """What a kind needs beside being written; here nothing. Most modules do not carry what others need."""
-
-    def prepare(
-        self, run: Run, items: Mapping[int, Item], live: dict[int, Object | None], outcomes: dict[int, Outcome]
-    ) -> None:
-        """Comes before anything is written. What it puts among the outcomes is done with."""
-
-    def settle(self, run: Run, written: Sequence[Outcome], later: Sequence[Object]) -> None:
-        """Comes between what was written and what is written later."""
-
-    def told(self, _position: int, outcome: Outcome) -> Outcome:
-        return outcome
-
-
-class Run(t.NamedTuple):
-    """How a declaration is carried out. ``deadline`` is a ``time.monotonic()``."""
-
-    client: Client
-    deadline: float
-    check: bool = False
-    force_conflicts: bool = False
-    writers: int = 8
-    wait: bool = False  # for the end of what is taken away
-    extra: Extra = Extra()
-    # Until when what a webhook of Volcano says may be of a moment ago.
-    patience: float = 0.0
-    # In check mode: the names of queues that would be written too.
-    queues: frozenset[str] = frozenset()
-
-
-class Item(t.NamedTuple):
-    wanted: Wanted
-    kind: Kind
-    name: str
-    namespace: str
 
 
 def declare(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
@@ -295,7 +210,7 @@ def side_by_side(
                     raise DeclarationError(f"{view.title(before)} cannot become {item.wanted.purpose}: {reason}.")
                 if reason is not None:
                     return Outcome(item.wanted, "unchanged", before, before)
-            return _STATES[item.wanted.state](run, item, before)
+            return STATES[item.wanted.state](run, item, before)
         except KubeError as error:
             return Outcome(item.wanted, "failed", before, None, error)
 
@@ -344,214 +259,6 @@ def _together(run: Run, work: Callable[[int], Outcome], positions: Sequence[int]
             thread.join(max(0.0, until - time.monotonic()))
         raise
     return [done[position] for position in positions]
-
-
-def _present(run: Run, item: Item, before: Object | None) -> Outcome:
-    wanted = item.wanted
-    if wanted.part and before is None:
-        return _missing(run, item)
-    if wanted.revise is not None and before is not None:
-        revised = wanted.revise(before)
-        if revised is None:
-            return _recreated(run, item, before)
-        wanted = wanted._replace(object=revised)
-        item = item._replace(wanted=wanted)
-    if before is not None and before["metadata"].get("deletionTimestamp"):
-        return _made_again(run, item, before)
-    verdict = compare.compare(wanted.object, before, wanted.exact, run.client.manager)
-    if verdict is compare.Verdict.SAME:
-        return Outcome(wanted, "unchanged", before, before)
-    if run.check or verdict is compare.Verdict.ASK:
-        would = _would(run, item, before)
-        if would.action == "unchanged" or run.check:
-            return would
-    try:
-        after = _applied_to(run, wanted.object)
-    except InvalidError as error:
-        if before is None or not _frozen(error) or not wanted.recreate:
-            raise
-        return _recreated(run, item, before)
-    return _applied(wanted, before, after)
-
-
-def _applied_to(run: Run, wanted: Object) -> Object:
-    def apply() -> Object:
-        return run.client.apply(wanted, force_conflicts=run.force_conflicts, deadline=run.deadline)
-
-    return patiently(run.patience, apply)
-
-
-def _would(run: Run, item: Item, before: Object | None) -> Outcome:
-    """What apply would do, by a dry run; where not even its namespace is there yet, by what is declared."""
-    wanted = item.wanted
-    try:
-        after = run.client.apply(
-            wanted.object, force_conflicts=run.force_conflicts, dry_run=True, deadline=run.deadline
-        )
-    except NotFoundError:
-        return Outcome(wanted, "created", None, wanted.object)
-    except InvalidError as error:
-        if run.check and of_check_mode(str(error), run.queues - {item.name}):
-            after = wanted.object if before is None else {**before, "spec": wanted.object.get("spec")}
-            return Outcome(wanted, "created" if before is None else "changed", before, after)
-        if before is None or not _frozen(error) or not wanted.recreate:
-            raise
-        return _recreated(run._replace(check=True), item, before)
-    old, new = view.pair(before, after)
-    if before is not None and old == new and compare.owned_fields(before, run.client.manager) is not None:
-        return Outcome(wanted, "unchanged", before, before)
-    return Outcome(wanted, "created" if before is None else "changed", before, after)
-
-
-def _applied(wanted: Wanted, before: Object | None, after: Object) -> Outcome:
-    if before is None:
-        return Outcome(wanted, "created", None, after)
-    same = before["metadata"].get("resourceVersion") == after["metadata"].get("resourceVersion")
-    return Outcome(wanted, "unchanged" if same else "changed", before, after)
-
-
-def _frozen(error: InvalidError) -> bool:
-    """Whether nothing is wrong but that the object exists with other values."""
-    return bool(error.problems) and len(error.immutable) == len(error.problems)
-
-
-def _made_again(run: Run, item: Item, before: Object) -> Outcome:
-    """In the place of one that is on its way out, and would take what is written into it along."""
-    if run.wait or item.wanted.recreate:
-        return _recreated(run, item, before)
-    finalizers = ", ".join(before["metadata"].get("finalizers") or ())
-    raise DeclarationError(
-        f"{view.title(before)} is being deleted{f', which waits for its finalizers {finalizers}' if finalizers else ''}: "
-        "declare it again when it is gone, or have it waited for by wait or recreate."
-    )
-
-
-def _recreated(run: Run, item: Item, before: Object) -> Outcome:
-    wanted = item.wanted
-    _renewable(run, wanted)
-    if run.check:
-        return Outcome(wanted, "recreated", before, wanted.object)
-    _delete(run, item, before)
-    try:
-        _gone(run, item, before)
-        after = _applied_to(run, wanted.object)
-    except KubeError as error:
-        return Outcome(wanted, "deleted", before, None, error)
-    return Outcome(wanted, "recreated", before, after)
-
-
-def _renewable(run: Run, wanted: Wanted) -> None:
-    """What exists is not taken away for what cannot be made.
-
-    :raises KubeError: when it cannot
-    """
-    try:
-        run.client.create(wanted.object, dry_run=True, deadline=run.deadline)
-    except AlreadyExistsError:  # the last thing that is looked at
-        return
-    except (ForbiddenError, InvalidError) as error:
-        if not any(words in str(error) for words in _HELD):
-            raise
-
-
-def _absent(run: Run, item: Item, before: Object | None) -> Outcome:
-    if before is None:
-        return Outcome(item.wanted, "unchanged")
-    if item.wanted.part:
-        return _released(run, item, before)
-    going = bool(before["metadata"].get("deletionTimestamp"))
-    outcome = Outcome(item.wanted, "unchanged" if going else "deleted", before, None)
-    if run.check:
-        return outcome
-    if not going:
-        _delete(run, item, before)
-    try:
-        if run.wait:
-            _gone(run, item, before)
-    except KubeError as error:
-        return outcome.failing(error)
-    return outcome
-
-
-def _kept(_run: Run, item: Item, before: Object | None) -> Outcome:
-    return Outcome(item.wanted, "unchanged" if before is None else "kept", before, before)
-
-
-def _released(run: Run, item: Item, before: Object) -> Outcome:
-    """An apply that declares nothing takes away what earlier ones of this manager declared, and no more."""
-    if compare.owned_fields(before, run.client.manager) is None:
-        return Outcome(item.wanted, "unchanged", before, before)
-    identity = {**item.wanted.object, "metadata": {"name": item.name}}
-    if item.namespace:
-        identity["metadata"]["namespace"] = item.namespace
-    after = run.client.apply(identity, dry_run=run.check, deadline=run.deadline)
-    return Outcome(item.wanted, "changed", before, after)
-
-
-def _found(run: Run, item: Item, before: Object | None) -> Outcome:
-    return Outcome(item.wanted, "unchanged", before, before) if before is not None else _missing(run, item)
-
-
-def _missing(run: Run, item: Item) -> Outcome:
-    """In check mode an earlier task may have left out to make it."""
-    if run.check:
-        return Outcome(item.wanted, "changed", None, item.wanted.object)
-    raise MissingError(f"{view.title(item.wanted.object)} does not exist: declare it first.")
-
-
-def _delete(run: Run, item: Item, before: Object) -> None:
-    uid = before["metadata"]["uid"]
-    propagation: t.Literal["Foreground", "Background"] = "Foreground" if item.wanted.foreground else "Background"
-
-    def delete() -> None:
-        run.client.delete(item.kind, item.name, item.namespace, uid=uid, propagation=propagation, deadline=run.deadline)
-
-    patiently(run.patience, delete)
-
-
-def _gone(run: Run, item: Item, before: Object) -> None:
-    from . import conditions  # to write and to leave alone, the usual cases, do without waiting
-    from .wait import Target, wait
-
-    gone = Target(item.kind, item.name, item.namespace, conditions.deleted(before["metadata"]["uid"]), before)
-    wait(run.client, [gone], deadline=run.deadline)
-
-
-def _ensured(run: Run, item: Item, before: Object | None) -> Outcome:
-    wanted = item.wanted
-    if before is not None:
-        return Outcome(wanted, "unchanged", before, before)
-    try:
-        after = run.client.create(wanted.object, dry_run=run.check, deadline=run.deadline)
-    except AlreadyExistsError:  # somebody else was faster
-        return Outcome(wanted, "unchanged")
-    except NotFoundError:  # its namespace, which an earlier task may make
-        if not run.check:
-            raise
-        return Outcome(wanted, "created", None, wanted.object)
-    return Outcome(wanted, "created", None, after)
-
-
-def _amended(run: Run, item: Item, before: Object | None) -> Outcome:
-    """By a patch and not by apply, which would take everything else for dropped."""
-    if before is None:
-        title = view.title(item.wanted.object)
-        raise MissingError(f"{title} is not there and cannot become {item.wanted.purpose}: check name and namespace.")
-    change = {key: value for key, value in item.wanted.object.items() if key not in ("apiVersion", "kind", "metadata")}
-    if compare.holds(change, before):
-        return Outcome(item.wanted, "unchanged", before, before)
-    after = run.client.patch(item.kind, item.name, change, item.namespace, dry_run=run.check, deadline=run.deadline)
-    return Outcome(item.wanted, "changed", before, after)
-
-
-_STATES: dict[str, Callable[[Run, Item, Object | None], Outcome]] = {
-    "present": _present,
-    "absent": _absent,
-    "ensured": _ensured,
-    "found": _found,
-    "amended": _amended,
-    "kept": _kept,
-}
 
 
 def _served(run: Run, outcomes: list[Outcome]) -> list[Outcome]:

@@ -18,16 +18,16 @@ from ..model import own
 from ..model.queue import NOUN
 from ..plan import guarantees, order, view
 from .client import Client
-from .declare import Outcome
 from .errors import DeclarationError, KubeError
 from .queue_tree import Tree
 from .stale import STALE_SECONDS, patiently
+from .wanted import Outcome
 
 if t.TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from .client import Object
-    from .declare import Item, Run
+    from .wanted import Item, Run
 
 MANAGER = "paddleflow-guarantee"
 

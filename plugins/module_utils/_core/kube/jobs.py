@@ -14,15 +14,16 @@ from ..model import flavour, job, own
 from ..model.jobs import changes, lookups, pods, state, stop, tasks
 from ..model.names import option, slug
 from . import stopping
-from .declare import Outcome, Wanted, declare, named
+from .declare import declare, named
 from .errors import BadRequestError, DeclarationError, ForbiddenError, KubeError, MissingError, NotFoundError
+from .wanted import Outcome, Wanted
 
 if t.TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from ..model.jobs.tasks import Given, Mount
     from .client import Client, Object
-    from .declare import Run
+    from .wanted import Run
 
 _WHY = "stopped by its owner"
 FILE_SYSTEM = "paddleflow.org/v1alpha1", "FileSystem"

@@ -11,15 +11,15 @@ import typing as t
 from ..model import filesystem_link, own
 from ..model.names import option
 from ..plan import compare, view
-from .declare import Extra, Outcome
 from .errors import DeclarationError, KubeError
+from .wanted import Extra, Outcome
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..model.check import Problem
     from .client import Object
-    from .declare import Item, Run
+    from .wanted import Item, Run
 
 
 class Links(Extra):

@@ -10,15 +10,15 @@ import typing as t
 
 from ..model import node_group
 from ..plan import node_groups
-from .declare import Outcome, Wanted
 from .errors import ConflictError, KubeError
+from .wanted import Outcome, Wanted
 
 if t.TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .client import Client, Object
-    from .declare import Run
     from .kinds import Kind
+    from .wanted import Run
 
 # Kubelets write their nodes all the time, so a state that was read may be an old one.
 ATTEMPTS = 10

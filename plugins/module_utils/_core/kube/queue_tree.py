@@ -12,15 +12,16 @@ import typing as t
 
 from ..plan import compare, order, queue_order
 from . import conditions
-from .declare import Extra, declare, side_by_side
+from .declare import declare, side_by_side
 from .errors import KubeError
 from .wait import Target, wait
+from .wanted import Extra
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .client import Object
-    from .declare import Item, Outcome, Run, Wanted
+    from .wanted import Item, Outcome, Run, Wanted
 
 # Volcano's controller opens a new queue within hundredths of a second. Where it does not run, none is ever open, and what
 # comes next is still for the webhooks to judge.

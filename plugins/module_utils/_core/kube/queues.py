@@ -13,15 +13,16 @@ from ..model.jobs.stop import orders
 from ..model.names import option
 from ..plan import compare, order
 from . import stopping
-from .declare import Outcome, declare
+from .declare import declare
 from .errors import DeclarationError, ForbiddenError, InUseError, KubeError, NotFoundError
 from .guarantees import Keeping
+from .wanted import Outcome
 
 if t.TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from .client import Client, Object
-    from .declare import Item, Run, Wanted
+    from .wanted import Item, Run, Wanted
 
 _QUEUE = (queue.NOUN["api"], queue.NOUN["kind"])
 _GROUP = ("scheduling.volcano.sh/v1beta1", "PodGroup")

@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from .client import Object
-    from .declare import Run
+    from .wanted import Run
 
 
 class Place(t.NamedTuple):

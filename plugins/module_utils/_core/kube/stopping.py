@@ -15,7 +15,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .client import Object
-    from .declare import Run
+    from .wanted import Run
 
 
 def stop(run: Run, live: Mapping[str, t.Any], orders: tuple[Object, Object | None]) -> Object:

@@ -7,8 +7,9 @@ import math
 from typing import Any
 
 from paddleflow_core.kube.client import Client
-from paddleflow_core.kube.declare import Outcome, Run, Wanted, declare
+from paddleflow_core.kube.declare import declare
 from paddleflow_core.kube.errors import UnreachableError
+from paddleflow_core.kube.wanted import Outcome, Run, Wanted
 from paddleflow_core.plan import compare
 
 from tests.support.kube_stub import Stub, ok, reset

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from paddleflow_core.kube.client import Client
-from paddleflow_core.kube.declare import Run, Wanted, declare
+from paddleflow_core.kube.declare import declare
 from paddleflow_core.kube.errors import UnreachableError
 from paddleflow_core.kube.transport import Transport
+from paddleflow_core.kube.wanted import Run, Wanted
 
 from tests.support.kube_stub import Handler, Stub, ok, refuse
 

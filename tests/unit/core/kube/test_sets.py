@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from paddleflow_core.kube import sets
 from paddleflow_core.kube.client import Client
-from paddleflow_core.kube.declare import Run
 from paddleflow_core.kube.discovery import Discovery
+from paddleflow_core.kube.wanted import Run
 
 from tests.support.kube_stub import Stub, answer, ok
 
