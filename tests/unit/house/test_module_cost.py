@@ -29,8 +29,9 @@ LARGER = {
     "job": 240_000,
     "job_info": 175_000,
     "pipeline": 200_000,
-    "pipeline_run": 200_000,
+    "pipeline_run": 205_000,
     "queue": 170_000,
+    "queue_info": 160_000,
 }
 SHARE_OF_BASE = 0.25  # of the time that importing ansible.module_utils.basic takes
 HEAVY = {"kubernetes", "openshift", "requests", "boto3", "hvac", "urllib3", "yaml"}
