@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import typing as t
@@ -27,7 +28,7 @@ if t.TYPE_CHECKING:
 
 # Ansible loads an action before it makes its workers: what is imported by then, no worker imports for itself.
 with suppress(ImportError):
-    import urllib3  # noqa: F401 (it takes longer than all that a module does with it)
+    importlib.import_module("urllib3")  # it takes longer than all that a module does with it
 
 
 class Left(BaseException):

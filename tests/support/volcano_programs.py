@@ -127,6 +127,8 @@ def installed_in(api: ControlPlane, folder: Path) -> Iterator[Installed]:
     running = Installed(api, folder, objects)
     for name in ("namespace", "rbac", "config", "admission", "workloads"):
         running.apply(objects[name])
-    yield running
     kinds = "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicybindings,validatingadmissionpolicies"
-    api.kubectl("delete", kinds, "--selector=app.kubernetes.io/name=volcano")
+    try:
+        yield running
+    finally:
+        api.kubectl("delete", kinds, "--selector=app.kubernetes.io/name=volcano")

@@ -70,7 +70,7 @@ def test_a_stage_that_ended_what_it_began_has_passed(tmp_path: Path, monkeypatch
     assert (result.code, result.closing) == (0, "3 passed in 0.1s")
 
 
-NOTHING = HostState(*(frozenset[str]() for _ in range(8)))
+NOTHING = HostState(*(frozenset[str]() for _field in range(8)))
 # A developer's own cluster, of K3s.
 OWN = replace(
     NOTHING,

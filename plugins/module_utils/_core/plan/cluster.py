@@ -146,7 +146,7 @@ def silence(result: Mapping[str, t.Any]) -> str:
     if int(result.get("status") or -1) > 0:
         return ""
     said = str(result.get("msg") or "it was not asked").partition("]: ")
-    return re.sub(r"^(Request failed|Connection failure): |<urlopen error (.*)>", r"\2", said[2] or said[0])
+    return re.sub(r"^(Request failed|Connection failure): |<\w+ error (.*)>", r"\2", said[2] or said[0])
 
 
 def objects_of(text: str) -> list[dict[str, t.Any]]:

@@ -109,6 +109,6 @@ def test_no_value_whatsoever_makes_it_fail(value: object) -> None:
 
 def test_a_very_deep_one_is_no_danger() -> None:
     value: dict[str, Any] = {}
-    for _ in range(500):
+    for _depth in range(500):
         value = {"entryPoints": {"a": value}}
     assert check(value).errors
