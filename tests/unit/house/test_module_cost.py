@@ -29,7 +29,7 @@ LARGER = {
     "job": 240_000,
     "job_info": 175_000,
     "pipeline": 200_000,
-    "pipeline_run": 205_000,
+    "pipeline_run": 215_000,
     "queue": 170_000,
     "queue_info": 160_000,
 }

@@ -54,7 +54,9 @@ def ran(stage: str, script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_stage_that_leaves_a_process_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that no longer belongs to it."""
-    script = f"(setsid sleep 600 >{tmp_path}/out 2>&1 & echo $! >{tmp_path}/pid); echo 3 passed in 0.1s"
+    # A process that is just becoming another program shows no environment, so it is waited for until it has.
+    became = f"until grep -q sleep /proc/$(<{tmp_path}/pid)/comm; do :; done"
+    script = f"(setsid sleep 600 >{tmp_path}/out 2>&1 & echo $! >{tmp_path}/pid); {became}; echo 3 passed in 0.1s"
     try:
         result = ran("api", script, tmp_path, monkeypatch)
     finally:
