@@ -21,7 +21,7 @@ from tests.support.examples import Loader, Unsafe
 from tools import tree
 
 # What only a controller answers: the tests of each module wait for it.
-ANSWERED = ("wait", "wait_timeout")
+ANSWERED = ("wait", "wait_for", "wait_timeout")
 FENCE = re.compile(r"^( *)```(\w*) *(.*)\n((?:.*\n)*?)\1```$", re.MULTILINE)
 PATH = re.compile(r"# (\S+\.(?:yml|yaml|j2))$", re.MULTILINE)
 
