@@ -103,7 +103,7 @@ def run(playbook: str, variables: Mapping[str, object], *arguments: str, log: Pa
 
 
 # How many a quickstart surely begins, from nothing or over half of one.
-QUICKSTART_TASKS = 100
+QUICKSTART_TASKS = 200
 
 
 def run_killed(playbook: str, variables: Mapping[str, object], task: int, log: Path) -> None:
