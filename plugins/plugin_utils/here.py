@@ -90,9 +90,13 @@ class HereAction(ActionBase):
             self._connection.transport == "local"
             and not self._play_context.become
             and not self._task.async_val
-            # By the path as it is written: behind their links, the Pythons of all virtual environments are one.
-            and (python.startswith("auto") or Path(python).absolute() == Path(sys.executable).absolute())
+            and (python.startswith("auto") or _same_environment(Path(python), Path(sys.executable)))
         )
+
+
+def _same_environment(one: Path, other: Path) -> bool:
+    """Behind their links the Pythons of all virtual environments may be one; within one environment, it has several names."""
+    return one.parent.resolve() == other.parent.resolve() and one.resolve() == other.resolve()
 
 
 class Here(module.Module):

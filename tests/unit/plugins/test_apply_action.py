@@ -60,6 +60,14 @@ def test_the_python_of_another_environment_is_another(tmp_path: Path) -> None:
     assert not action(tmp_path, {})._is_here({"ansible_python_interpreter": str(tmp_path / "python")})
 
 
+def test_the_same_python_by_another_name_is_the_same(tmp_path: Path) -> None:
+    names = [
+        one for one in Path(sys.executable).parent.glob("python*") if one.resolve() == Path(sys.executable).resolve()
+    ]
+    assert len(names) > 1
+    assert all(action(tmp_path, {})._is_here({"ansible_python_interpreter": str(one)}) for one in names)
+
+
 @pytest.mark.parametrize(("python", "runs_here"), [(sys.executable, True), ("/usr/bin/env", False)])
 def test_the_python_of_whom_it_is_delegated_to_counts(python: str, runs_here: bool, tmp_path: Path) -> None:
     made = action(tmp_path, {})
