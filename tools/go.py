@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shlex
 import subprocess
 import sys
@@ -33,14 +32,10 @@ def load_gobuild() -> ModuleType:
     return module
 
 
-def cache_dir() -> Path:
-    return Path(os.environ.get("PADDLEFLOW_CACHE_DIR", "/var/cache/paddleflow"))
-
-
 def toolchain() -> tuple[str, dict[str, str]]:
     """The go program and the environment that the roles build with, so that what is compiled here is not compiled again."""
     gobuild: Any = load_gobuild()
-    cache = cache_dir()
+    cache = tree.cache()
     environment: dict[str, str] = gobuild.go_environment(cache, "")
     needed = max(gobuild.required_go((module / "go.mod").read_text(encoding="utf-8")) for module in modules())
     go = gobuild.find_go(needed, cache, environment)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
+
+
+def cache() -> Path:
+    """Where the roles keep what was compiled, and the checks what they made for every checkout."""
+    return Path(os.environ.get("PADDLEFLOW_CACHE_DIR", "/var/cache/paddleflow"))
 
 
 def files() -> list[Path]:

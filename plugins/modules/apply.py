@@ -174,13 +174,7 @@ from ansible_collections.paddleflow.core.plugins.module_utils._glue.module impor
 
 
 def main() -> None:
-    module = begun(apply.SPEC)
-    answer = apply.carry(module.params, module.environment, check=module.check_mode, diff=module._diff)
-    for text in answer.pop("warnings", ()):
-        module.warn(text)
-    if answer.pop("failed", False):
-        module.fail_json(**answer)
-    module.exit_json(**answer)
+    apply.carry(begun(apply.SPEC))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,7 @@ from typing import Any
 
 from tests.bench.report import report
 from tests.support import plays
-from tests.support.binaries import ROOT
-from tests.support.binaries import cache as usual_cache
+from tools import tree
 
 INSTANCE = "pfbench"
 DATA = Path("/var/lib", INSTANCE)
@@ -35,7 +34,7 @@ API_READY, NODE_READY = 6.5, 11.0
 
 def timed(playbook: str, cache: str) -> tuple[float, plays.Play]:
     started = time.monotonic()
-    play = plays.run(playbook, VARIABLES, log=ROOT / "build/log/bench-ground.log", PADDLEFLOW_CACHE_DIR=cache).ok()
+    play = plays.run(playbook, VARIABLES, log=tree.ROOT / "build/log/bench-ground.log", PADDLEFLOW_CACHE_DIR=cache).ok()
     return time.monotonic() - started, play
 
 
@@ -58,9 +57,9 @@ def idle_megabytes() -> float:
     """Resident memory of every process of the cluster, shared pages counted once (PSS)."""
     total = 0
     # One of these: cgroup v1, v2, v2 with systemd.
-    trees = ("memory/" + INSTANCE, INSTANCE, INSTANCE + ".slice")
-    (tree,) = [path for path in (Path("/sys/fs/cgroup", tree) for tree in trees) if path.is_dir()]
-    for tasks in tree.rglob("cgroup.procs"):
+    groups = ("memory/" + INSTANCE, INSTANCE, INSTANCE + ".slice")
+    (group,) = [path for path in (Path("/sys/fs/cgroup", name) for name in groups) if path.is_dir()]
+    for tasks in group.rglob("cgroup.procs"):
         for pid in tasks.read_text().split():
             try:
                 rollup = Path("/proc", pid, "smaps_rollup").read_text()
@@ -112,7 +111,7 @@ def main() -> int:
     parser.add_argument("--cold", action="store_true", help="begin with an empty cache")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="paddleflow-bench-") as empty:
-        cache = empty if arguments.cold else str(usual_cache())
+        cache = empty if arguments.cold else str(tree.cache())
         try:
             metrics = measured(cache)
         finally:

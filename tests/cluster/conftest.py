@@ -38,6 +38,7 @@ class Platform:
     first: Play
     second: Play
     home: Path  # of whoever made the second run
+    said: list[str]  # by its programs until then, after which tests kill them and each complains of the others
 
     @property
     def node_json(self) -> Path:
@@ -100,7 +101,8 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
             "paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-second.log", HOME=str(home)
         ).ok()
         data = Path("/var/lib", INSTANCE)
-        yield Platform(data, before, bare, left_by_check, first, second, home)
+        said = checklogs.unexpected(data)
+        yield Platform(data, before, bare, left_by_check, first, second, home, said)
         assert checklogs.crashes(checklogs.programs(data)) == []
     finally:
         reset().ok()

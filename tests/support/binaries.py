@@ -5,23 +5,20 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from tools import tree
+
+ROOT = tree.ROOT
 SOURCES = {
     "kube": "roles/kubernetes/files/kube",
     "volcano": "roles/volcano/files/volcano",
     "vault": "tests/support/vault_server",
 }
-
-
-def cache() -> Path:
-    return Path(os.environ.get("PADDLEFLOW_CACHE_DIR", "/var/cache/paddleflow"))
 
 
 def artifacts() -> dict[str, object]:
@@ -34,7 +31,7 @@ def artifacts() -> dict[str, object]:
 def built(name: str) -> Path:
     """The folder of a finished build; compiles it (minutes) when the cache has none."""
     command = [sys.executable, str(ROOT / "roles/artifacts/files/gobuild.py"), "build", "--name", name]
-    command += ["--source", str(ROOT / SOURCES[name]), "--cache", str(cache())]
+    command += ["--source", str(ROOT / SOURCES[name]), "--cache", str(tree.cache())]
     command += ["--go-requirement", str(artifacts()["artifacts_go_requirement"])]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return Path(json.loads(done.stdout)["dir"])

@@ -1,13 +1,11 @@
 # This file is part of the paddleflow.core collection.
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
-"""Applies any objects. The same code whether a module process runs it or the action plugin within ansible-playbook: options
-and environment in, the task's result out."""
+"""Applies any objects."""
 
 from __future__ import annotations
 
 import re
-import time
 from typing import TYPE_CHECKING, Any
 
 from .._core.kube import sets
@@ -20,9 +18,10 @@ from . import arguments, connect, documents, results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import NoReturn
 
-    from .._core.kube.client import Client
     from .._core.kube.conditions import Check
+    from .module import Module
 
 SPEC: dict[str, Any] = {
     "definition": {"type": "raw", "aliases": ["resource_definition"]},
@@ -50,24 +49,23 @@ SET_NAME = r"(?=.{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _EXACT = ("paddleflow.org/", "batch.paddlepaddle.org/", "paddlepaddle.org/", "scheduling.volcano.sh/v1beta1")
 
 
-def carry(params: Mapping[str, Any], environment: Mapping[str, str], *, check: bool, diff: bool) -> dict[str, Any]:
-    """The result of the task."""
-    client = None
+def carry(module: Module) -> NoReturn:
+    params, check = module.params, module.check_mode
     try:
         wrong = _contradiction(params)
         if wrong:
-            return refused(params, wrong)
+            module.fail_json(msg=wrong)
         found = manifests.objects(_documents(params), params["namespace"] or "")
-        client = connect.to(params, environment, discover=True)
+        client = connect.client(module, discover=True)
         client.namespace = params["namespace"] or client.namespace
-        until = time.monotonic() + params["wait_timeout"]
+        until = connect.deadline(module)
         run = Run(client, until, check, params["force_conflicts"], params["writers"], params["wait"])
         outcomes = _declared(run, params, found)
         if not check and not any(one.error for one in outcomes):
             outcomes = _waited(run, params, outcomes)
     except (KubeError, manifests.ManifestError, documents.DocumentError, TooManyError) as error:
-        return {**refused(params, str(error)), **_warnings(client)}
-    return {**results.answer(outcomes, params["return_content"], diff), **_invocation(params), **_warnings(client)}
+        module.fail_json(msg=str(error))
+    results.leave(module, outcomes)
 
 
 def _contradiction(params: Mapping[str, Any]) -> str:
@@ -221,16 +219,3 @@ def _has_failed(found: Mapping[str, Any]) -> str:
         return f"its status.phase is 'Failed'{conditions.last(found)}"
     failed = conditions.at(found, "status.conditions[?(@.type=='Failed')]")
     return conditions.said(failed) if failed and failed.get("status") == "True" else ""
-
-
-def refused(params: Mapping[str, Any], text: str) -> dict[str, Any]:
-    return {"failed": True, "changed": False, "msg": text, **_invocation(params)}
-
-
-def _warnings(client: Client | None) -> dict[str, Any]:
-    found = connect.warnings(client.transport) if client else []
-    return {"warnings": found} if found else {}
-
-
-def _invocation(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {"invocation": {"module_args": connect.shown(params)}}

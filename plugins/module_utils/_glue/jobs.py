@@ -13,7 +13,7 @@ from .._core.kube import jobs
 from .._core.kube.errors import KubeError
 from .._core.model import job
 from .._core.model.jobs import state, tasks
-from . import connect, noun
+from . import connect, noun, results
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def run() -> NoReturn:
             outcomes = _ready(how, requests, outcomes, module.params["wait_until"])
     except KubeError as error:
         module.fail_json(msg=str(error))
-    noun.leave(module, outcomes)
+    results.leave(module, outcomes)
 
 
 def _ready(how: Run, requests: Sequence[jobs.Request], outcomes: list[Outcome], until: str) -> list[Outcome]:

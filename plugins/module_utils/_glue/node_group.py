@@ -11,7 +11,7 @@ from .._core.kube import nodes
 from .._core.kube.errors import KubeError
 from .._core.model import node_group
 from .._core.plan import node_groups
-from . import connect, noun
+from . import connect, noun, results
 
 
 def run() -> NoReturn:
@@ -27,4 +27,4 @@ def run() -> NoReturn:
         outcomes = nodes.place(how, found, places)
     except KubeError as error:
         module.fail_json(msg=str(error))
-    noun.leave(module, outcomes)
+    results.leave(module, outcomes)

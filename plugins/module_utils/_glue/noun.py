@@ -95,7 +95,7 @@ def run(
             outcomes = ready(how, noun, planned, outcomes)
     except KubeError as error:
         module.fail_json(msg=str(error))
-    leave(module, outcomes)
+    results.leave(module, outcomes)
 
 
 def begin(noun: Readable, beside: Mapping[str, Any] | None = None) -> tuple[Module, list[Declared]]:
@@ -359,10 +359,3 @@ def _judge(noun: NounFile, one: Declared) -> Callable[[Mapping[str, Any]], str |
 def _identity(noun: NounFile, name: str, namespace: str) -> dict[str, Any]:
     metadata = {"name": own.object_name(noun.NOUN, name), **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": noun.NOUN["api"], "kind": noun.NOUN["kind"], "metadata": metadata}
-
-
-def leave(module: Module, outcomes: Sequence[Outcome]) -> NoReturn:
-    answer = results.answer(outcomes, module.params["return_content"], module._diff)
-    if answer.pop("failed", False):
-        module.fail_json(**answer)
-    module.exit_json(**answer)

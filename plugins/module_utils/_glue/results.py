@@ -11,8 +11,18 @@ from .._core.plan import view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import NoReturn
 
     from .._core.kube.wanted import Outcome
+    from .module import Module
+
+
+def leave(module: Module, outcomes: Sequence[Outcome]) -> NoReturn:
+    """Ends the task with what became of each object."""
+    found = answer(outcomes, module.params["return_content"], module._diff)
+    if found.pop("failed", False):
+        module.fail_json(**found)
+    module.exit_json(**found)
 
 
 def answer(outcomes: Sequence[Outcome], content: bool, diff: bool) -> dict[str, Any]:

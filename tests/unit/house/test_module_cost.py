@@ -45,7 +45,7 @@ print((end - between) / (between - begin), *sorted({name.partition(".")[0] for n
 """
 
 
-# In a process of its own: Ansible's builder leaves a zip file open, which pytest would hold against the test.
+# In a process of its own: Ansible's builder leaves zip files open, which pytest would hold against the test.
 SEND = """
 import sys
 from ansible.executor import module_common
@@ -53,36 +53,40 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
 init_plugin_loader()
-name, path = sys.argv[1:]
-built = module_common.modify_module(
-    module_name=name, module_path=path, templar=Templar(DataLoader()), remote_is_local=True,
-    module_args={"_ansible_selinux_special_fs": [], "_ansible_version": "2"}, module_compression="ZIP_DEFLATED",
-    task_vars={"ansible_python_interpreter": sys.executable, "ansible_playbook_python": sys.executable},
-)
-print(len(built.b_module_data))
+for name, path in zip(sys.argv[1::2], sys.argv[2::2]):
+    built = module_common.modify_module(
+        module_name=name, module_path=path, templar=Templar(DataLoader()), remote_is_local=True,
+        module_args={"_ansible_selinux_special_fs": [], "_ansible_version": "2"}, module_compression="ZIP_DEFLATED",
+        task_vars={"ansible_python_interpreter": sys.executable, "ansible_playbook_python": sys.executable},
+    )
+    print(len(built.b_module_data))
 """
 
 
-def payload(name: str, path: Path) -> int:
-    """The bytes that Ansible sends."""
+@pytest.fixture(scope="module")
+def payloads(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """The bytes that Ansible sends for each module, over an empty one."""
+    empty = tmp_path_factory.mktemp("empty") / "empty.py"
+    empty.write_text(EMPTY)
+    names = [("empty", str(empty))]
+    names += [
+        (f"ansible_collections.paddleflow.core.plugins.modules.{name}", str(tree.ROOT / f"plugins/modules/{name}.py"))
+        for name in MODULES
+    ]
     done = subprocess.run(
-        [sys.executable, "-c", SEND, name, str(path)],
+        [sys.executable, "-c", SEND, *(word for pair in names for word in pair)],
         env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(tree.BUILD / "collections")},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return int(done.stdout.split()[-1])
+    base, *sent = map(int, done.stdout.split())
+    return {name: size - base for name, size in zip(MODULES, sent, strict=True)}
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_call_sends_little(name: str, tmp_path: Path) -> None:
-    empty = tmp_path / "empty.py"
-    empty.write_text(EMPTY)
-    base = payload("empty", empty)
-    path = tree.ROOT / f"plugins/modules/{name}.py"
-    sent = payload(f"ansible_collections.paddleflow.core.plugins.modules.{name}", path)
-    print(f"{name}: {sent - base} bytes over an empty module")
-    assert sent - base <= LARGER.get(name, PAYLOAD_BYTES)
+def test_a_call_sends_little(name: str, payloads: dict[str, int]) -> None:
+    print(f"{name}: {payloads[name]} bytes over an empty module")
+    assert payloads[name] <= LARGER.get(name, PAYLOAD_BYTES)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -96,7 +100,10 @@ def test_a_call_compiles_little_and_imports_nothing_heavy(name: str) -> None:
         share, *imported = done.stdout.split()
         return float(share), set(imported)
 
-    shares, imported = zip(*(once() for _time in range(3)), strict=True)
-    print(f"{name}: {min(shares):.2f} of what Ansible's own base costs")
-    assert min(shares) <= SHARE_OF_BASE
-    assert not HEAVY & set.union(*imported)
+    share, imported = once()
+    for _again in range(3):  # what else the machine does may make it seem dearer, never cheaper
+        if share > SHARE_OF_BASE:
+            share = min(share, once()[0])
+    print(f"{name}: {share:.2f} of what Ansible's own base costs")
+    assert share <= SHARE_OF_BASE
+    assert not HEAVY & imported
