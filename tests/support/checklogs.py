@@ -118,6 +118,12 @@ def unexpected(data: Path) -> list[str]:
     return [*matching(programs(data), complaints, ready_since(data)), *crashes(programs(data))]
 
 
+def said_by_api(folder: Path) -> list[str]:
+    """Of a control plane of its own (control_plane.py)."""
+    logs = {path.stem.removeprefix("kube-"): [path] for path in folder.glob("*.log") if path.stem != "audit"}
+    return [*matching(logs, complaints), *crashes(logs)]
+
+
 def crashes(logs_of: Mapping[str, list[Path]]) -> list[str]:
     """Whatever is done to the others, no program may crash."""
     return list(matching(logs_of, crashes_in))

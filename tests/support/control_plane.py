@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import checklogs
 from tests.support.binaries import built
 
 SERVICES = "10.250.0.0/16"
@@ -75,13 +76,16 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def control_plane(*flags: str) -> Iterator[ControlPlane]:
-    """
+    """Its programs may say nothing unexpected.
+
     :param flags: further ones of the API server
     """
     folder = Path(tempfile.mkdtemp(prefix="paddleflow-api-"))
     processes: list[subprocess.Popen[bytes]] = []
     try:
         yield _start(folder, processes, flags)
+        said = checklogs.said_by_api(folder)
+        assert not said, "\n".join(said)
     finally:
         for process in reversed(processes):
             process.terminate()
