@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runner behind `make test`: each stage is `make <stage>` in a process of its own, shown and kept in build/log/.
 
-Every stage runs, also after one failed. One that leaves processes, mounts, interfaces, network namespaces or packet filters on the machine
-has failed. It ends with a table of where the time went, and last the stages' own closing lines.
+Every stage runs, also after one failed. One that leaves processes, mounts, interfaces, network namespaces, packet filters or settings of the
+kernel on the machine has failed. It ends with a table of where the time went, and last the stages' own closing lines.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
 MARK = "PADDLEFLOW_STAGE"
 # How long one that a stage stopped may take to end, in seconds.
 PATIENCE = 10
-KINDS = ("mounts", "interfaces", "namespaces", "rules")
+KINDS = ("mounts", "interfaces", "namespaces", "rules", "settings")
 # What a cluster has many of, and other ones while its pods come and go: new ones count only where none of the family was before.
 FAMILY = re.compile(r"/var/lib/[^/]+|/run/[^/]+|veth|cni-")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -14,7 +14,8 @@ author:
   - The paddleflow.core authors (@paddleflow)
 description:
   - Compares the images of a node's containerd with those that a release brings.
-  - An image of the repository that is neither wanted nor used by a container is stale.
+  - An image of the repository that is neither wanted nor used by a container is stale when the release before this one
+    did not bring it either, which a label on it says.
   - Meant for the roles of this collection.
 positional: _input
 options:
@@ -46,11 +47,12 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The names of wanted images that the node lacks in C(missing), and in C(stale) every name of each image that it no
-      longer needs.
+    - The names of wanted images that the node lacks in C(missing), the images to label as those of the release before in
+      C(replaced), and in C(stale) every name of each image that it no longer needs.
   type: dict
   sample:
     missing: [localhost/paddleflow/pause:1]
+    replaced: []
     stale: []
 """
 
@@ -62,7 +64,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def node_images(images: str, containers: str, wanted: list[str], repository: str) -> dict[str, list[str]]:
+def node_images(images: str, containers: str, wanted: list[str], repository: str) -> dict[str, list[t.Any]]:
     return changes(images, containers, wanted, repository)._asdict()
 
 

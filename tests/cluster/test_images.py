@@ -14,6 +14,7 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 import pytest
+from paddleflow_core.plan.node_images import LABEL
 
 from tests.cluster.conftest import INSTANCE, LOGS, VARIABLES, Platform
 from tests.support import plays
@@ -161,7 +162,9 @@ def archive(folder: Path, ref: str) -> Path:
     return packed
 
 
-def test_an_image_of_an_earlier_release_goes_when_nothing_runs_it(platform: Platform, tmp_path: Path) -> None:
+def test_an_image_goes_with_the_second_release_after_it_when_nothing_runs_it(
+    platform: Platform, tmp_path: Path
+) -> None:
     old, theirs = "localhost/paddleflow/volcano:of-an-earlier-release", "localhost/somebody/else:1"
     ctr = ["ctr", "--address", f"/run/{INSTANCE}/containerd.sock", "--namespace", "k8s.io", "images"]
 
@@ -175,8 +178,33 @@ def test_an_image_of_an_earlier_release_goes_when_nothing_runs_it(platform: Plat
         assert listed() >= {old, theirs}
         (tmp_path / "load.yml").write_text(LOAD)
         play = plays.run(str(tmp_path / "load.yml"), VARIABLES, log=LOGS / "cluster-images.log").ok()
+        assert play.changed_tasks() == []
+        assert listed() >= {old, theirs}
+        subprocess.run([*ctr, "label", old, f"{LABEL}=another-release"], check=True, capture_output=True)
+        play = plays.run(str(tmp_path / "load.yml"), VARIABLES, log=LOGS / "cluster-images.log").ok()
         assert play.changed_tasks() == ["paddleflow.core.images : Remove images of earlier releases that nothing runs"]
         assert listed() - {theirs} == before
         assert theirs in listed()
     finally:
         subprocess.run([*ctr, "remove", "--sync", theirs], check=True, capture_output=True)
+
+
+CLUSTER = """
+- hosts: localhost
+  gather_facts: false
+  roles:
+    - role: paddleflow.core.kubernetes
+"""
+
+
+def test_the_image_that_holds_a_pod_together_is_there_before_containerd_asks_for_it(
+    platform: Platform, tmp_path: Path
+) -> None:
+    pause = names(platform)["pause"]
+    ctr = ["ctr", "--address", f"/run/{INSTANCE}/containerd.sock", "--namespace", "k8s.io", "images"]
+    subprocess.run([*ctr, "remove", "--sync", pause], check=True, capture_output=True)
+    (tmp_path / "cluster.yml").write_text(CLUSTER)
+    play = plays.run(str(tmp_path / "cluster.yml"), VARIABLES, log=LOGS / "cluster-sandbox.log").ok()
+    assert play.changed_tasks() == ["paddleflow.core.images : Import the image pause"]
+    listed = subprocess.run([*ctr, "list", f"name=={pause}"], check=True, capture_output=True, text=True).stdout
+    assert "io.cri-containerd.pinned=pinned" in listed

@@ -31,6 +31,7 @@ from tests.support.k3s_standin import (
     RESET,
     S3_SECRET,
     SECRET,
+    UPGRADE,
     VARIABLE_SECRET,
     Run,
     Site,
@@ -123,6 +124,24 @@ def test_another_token_for_a_cluster_that_exists_is_refused(single: Site) -> Non
     result = single.run(fails=True, k3s_token="something-else")
     assert "k3s token rotate" in result.text
     assert "something-else" not in result.text
+
+
+def test_a_machine_alone_is_upgraded_without_groups_and_none_of_another_provider(single: Site) -> None:
+    inventory = json.loads(single.inventory.read_text())
+    host = inventory["all"]["children"]["servers"]["hosts"]["s1"]
+    alone = single.base / "alone.json"
+    alone.write_text(json.dumps({"all": {"vars": inventory["all"]["vars"], "hosts": {"localhost": host}}}))
+    settings: dict[str, Any] = {"artifacts_k3s_version": NEW, "k3s_binary_file": str(single.binary(NEW))}
+    given, single.inventory = single.inventory, alone
+    try:
+        assert f"upgrade s1 from {OLD} to {NEW}" in single.run(UPGRADE, "--check", **settings).text
+        others = single.run(UPGRADE, cluster_provider="embedded", **settings)
+        assert others.changed() == {"localhost": 0}
+        elsewhere = {name: f"{single.base}/none/{name}" for name in ("data", "config", "bin", "run", "systemd")}
+        none = {f"k3s_{name}_dir": folder for name, folder in elsewhere.items()}
+        assert single.run(UPGRADE, **settings, **none).changed() == {"localhost": 0}
+    finally:
+        single.inventory = given
 
 
 BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {

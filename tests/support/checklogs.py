@@ -96,6 +96,8 @@ def programs(data: Path) -> dict[str, list[Path]]:
     found = {
         folder.name: [*sorted(folder.glob("@*")), folder / "current"] for folder in sorted((data / "log").iterdir())
     }
+    if not found:  # under systemd they are the journal's; nobody may take that for silence
+        raise FileNotFoundError(f"{data}/log holds no log of any service")
     for path in sorted((data / "pods-log").glob("volcano-system_*/*/*.log")):
         found.setdefault(f"pod/{path.parent.name}", []).append(path)
     return found

@@ -20,6 +20,7 @@ class HostState:
     cgroups: frozenset[str]
     folders: frozenset[str]
     processes: frozenset[str]
+    settings: frozenset[str]
 
     def left_by(self, before: HostState) -> dict[str, list[str]]:
         """What is there now and was not there before."""
@@ -76,6 +77,12 @@ def _processes(names: frozenset[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def _settings() -> frozenset[str]:
+    """Of the kernel, those that a kubelet or a way out changes."""
+    names = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
+    return frozenset(f"{name}={Path('/proc/sys', name).read_text().strip()}" for name in names)
+
+
 def look(*owned: str) -> HostState:
     """`owned`: folders whose name in a process's arguments makes the process the cluster's."""
     return HostState(
@@ -87,4 +94,5 @@ def look(*owned: str) -> HostState:
         cgroups=_cgroups(),
         folders=_folders(),
         processes=_processes(frozenset(owned)),
+        settings=_settings(),
     )

@@ -42,6 +42,7 @@ NODE: Facts = {
     "machine": "m1",
     "system": "Linux",
     "kernel": "6.1.0-13-amd64",
+    "architecture": "x86_64",
     "os": {"id": "debian", "like": [], "version": "12", "name": "Debian GNU/Linux 12 (bookworm)"},
     "package_managers": ["apt-get"],
     "memory": {"total": 8 * GIB, "available": 7 * GIB, "limit": None},
@@ -80,6 +81,7 @@ SETTINGS: dict[str, t.Any] = {
     "distributions": {"debian": "12", "ubuntu": "22.04"},
     "package_managers": ["apt-get"],
     "compile": True,
+    "built_for": "x86_64",
 }
 K3S: dict[str, t.Any] = {
     "provider": "k3s",

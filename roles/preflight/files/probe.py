@@ -206,6 +206,12 @@ def marker(path):  # type: (str) -> Facts | None
         return {"problem": str(error)}
 
 
+def runs_from(path):  # type: (str) -> str | None
+    """The data folder of the cluster that uses this run folder."""
+    note = os.path.join(path, "data-dir")
+    return read(note).strip() if os.path.exists(note) else None
+
+
 def proxies():  # type: () -> dict[str, str]
     """The proxy variables in both spellings, passwords left out."""
     found = {}
@@ -505,6 +511,7 @@ def main():  # type: () -> None
         "memory": gather("memory", memory),
         "paths": {name: gather(name, path_facts, path, table) for name, path in wanted if path},
         "marker": gather("marker", marker, arguments.marker) if arguments.marker else None,
+        "runs_from": gather("runs_from", runs_from, arguments.run) if arguments.run else None,
         "cgroup": gather("cgroup", control_groups, table),
         "addresses": gather("addresses", addresses),
         "routes": gather("routes", routes),

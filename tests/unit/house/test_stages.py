@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -72,7 +72,7 @@ def test_a_stage_that_ended_what_it_began_has_passed(tmp_path: Path, monkeypatch
     assert (result.code, result.closing) == (0, "3 passed in 0.1s")
 
 
-NOTHING = HostState(*(frozenset[str]() for _field in range(8)))
+NOTHING = HostState(*(frozenset[str]() for _field in fields(HostState)))
 # A developer's own cluster, of K3s.
 OWN = replace(
     NOTHING,

@@ -70,7 +70,8 @@ def test_an_address_of_a_range() -> None:
 def test_images_of_a_node_that_has_an_earlier_release() -> None:
     images = "REF TYPE DIGEST\nlocalhost/paddleflow/pause:1 manifest sha256:a\n"
     changes = FILTERS["node_images"](images, "", ["localhost/paddleflow/pause:2"], "localhost/paddleflow")
-    assert changes == {"missing": ["localhost/paddleflow/pause:2"], "stale": ["localhost/paddleflow/pause:1"]}
+    replaced = {"ref": "localhost/paddleflow/pause:1", "label": "paddleflow.org/replaced-by=2"}
+    assert changes == {"missing": ["localhost/paddleflow/pause:2"], "replaced": [replaced], "stale": []}
 
 
 # ---- preflight_findings ----------------------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ def evaluate(
         found += name_findings(node, settings)
         found += directory_findings(node)
         found += marker_findings(node, settings)
+        found += owner_findings(node, settings)
+        found += architecture_findings(node, settings)
         found += kernel_findings(node, settings)
         found += network_findings(node, settings)
         if control is None or node.get("machine") != control.get("machine"):
@@ -92,6 +94,16 @@ def settings_findings(settings: Settings) -> Iterator[Finding]:
         yield Finding("error", "registry", "The variable images_registry", "is empty", needed, remedy)
     if settings.provider != "embedded":
         return
+    host = settings.registry.partition("/")[0].rpartition(":")[0]
+    if settings.registry and not settings.outbound and host not in settings.own_addresses.values():
+        yield Finding(
+            "error",
+            "registry",
+            f"The registry of images_registry ({settings.registry})",
+            "cannot be reached by this cluster",
+            "nothing leaves it, so that no pod would start any more",
+            "set kubernetes_outbound to true as well, or leave images_registry empty: the images are then imported",
+        )
     if settings.nodes > 1:
         yield Finding(
             "error",
@@ -298,6 +310,31 @@ def marker_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
         )
     if state == "installing":
         yield Finding("note", "marker", subject, "was not finished by an earlier run and is resumed")
+
+
+def owner_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
+    """Namespace, sockets and units go by the instance: a second one of that name would take them over."""
+    other = facts.get("runs_from")
+    if settings.provider == "embedded" and other and other != settings.data_dir:
+        yield Finding(
+            "error",
+            "instance",
+            f"The instance {settings.instance} of {settings.host}",
+            f"runs from {other}",
+            f"{settings.data_dir} would be another cluster of the same name",
+            f"leave kubernetes_data_dir at {other}, stop that cluster first, or choose another kubernetes_instance",
+        )
+
+
+def architecture_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
+    """What is compiled and built on the control node runs there, and on its like."""
+    own, other = settings.built_for, str(facts.get("architecture") or "")
+    if own and other and own != other:
+        text, needed = f"is {other}", f"programs and images are built on the control node, which is {own}"
+        remedy = "run Ansible on a machine like the node"
+        if settings.provider == "k3s":
+            remedy += ", or set images_registry to a registry that has images for it and images_push to false"
+        yield Finding("error", "architecture", f"The processor of {settings.host}", text, needed, remedy)
 
 
 def _gib(number: float) -> str:

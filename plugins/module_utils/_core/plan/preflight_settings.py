@@ -38,6 +38,10 @@ class Settings:
     # [{port, protocol, purpose}]
     ports: tuple[Mapping[str, t.Any], ...] = ()
     nodes: int = 1
+    # Whether the cluster reaches other machines.
+    outbound: bool = False
+    # The architecture of what the control node brings to the nodes; empty: it brings nothing.
+    built_for: str = ""
     # Whether images are brought to the cluster, and the registry that its nodes pull them from.
     images: bool = False
     registry: str = ""

@@ -9,15 +9,17 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from . import cgroups, leftovers, mounts, network, pki, services
+from . import cgroups, kernel, leftovers, mounts, network, pki, services
 from .host import Config, Host, NodeError
 
 MARKER = "install.json"
+OWNER = "data-dir"
 ASIDE = ".removed"  # within a data folder that is a mount point
-LOCKS = Path("/run/lock")
+LOCKS = Path("/run")  # where only root puts something
 FOLDERS = ("bin", "etc", "etcd", "kubelet", "containerd", "log", "services", "volumeplugins", "pods-log")
 
 
@@ -25,6 +27,10 @@ def ensure_folders(config: Config, host: Host) -> None:
     for folder in [*(config.data_dir / name for name in FOLDERS), config.run_dir]:
         if not folder.exists() and host.change(f"folder {folder}"):
             folder.mkdir(parents=True, mode=0o755)
+    # By it preflight sees that this instance runs from another folder.
+    owner = config.run_dir / OWNER
+    if not host.check and not owner.exists():
+        owner.write_text(str(config.data_dir))
     etcd = config.data_dir / "etcd"
     if etcd.exists() and etcd.stat().st_mode & 0o077 and host.change("etcd's data is root's alone"):
         etcd.chmod(0o700)
@@ -44,6 +50,7 @@ def link_applets(config: Config, host: Host) -> None:
 def prepare(config: Config, host: Host) -> None:
     """What does not survive a boot."""
     ensure_folders(config, host)
+    kernel.borrow(config, host, kernel.KUBELET)
     network.up(config, host)
     cgroups.up(config, host)
     mounts.up(config, host)
@@ -74,6 +81,7 @@ def stop(config: Config, host: Host) -> None:
     cgroups.down(config, host)
     mounts.down(config, host)
     network.down(config, host)
+    kernel.give_back(config, host, kernel.KUBELET)
     leftovers.down(config, host)
     if mounts.is_mount(config.run_dir):
         if contents(config.run_dir) and host.change(f"nothing in {config.run_dir}"):
@@ -139,6 +147,22 @@ def remove_in(folder: Path) -> None:
             path.unlink()
 
 
+@contextmanager
+def turn(path: Path) -> Iterator[None]:
+    """Two runs at once take turns, and leave nothing behind."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists() or not os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+                continue  # whoever had it before took it away
+            try:
+                yield
+            finally:
+                path.unlink()
+            return
+
+
 VERBS: dict[str, Callable[[Config, Host], None]] = {"up": up, "stop": stop, "down": down}
 
 
@@ -168,8 +192,7 @@ def main() -> int:
             # Called by systemd before the services, at a boot or while `up` starts the first one, holds the lock and waits.
             prepare(config, host)
         else:
-            with (LOCKS / f"{config.instance}.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # two runs at once take turns
+            with turn(LOCKS / f"{config.instance}.lock"):
                 VERBS[arguments.verb](config, host)
     except PermissionError as error:
         remedy = "run as root, or with become: true (option --become)"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from . import kernel
 from .host import Config, Host
 
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
@@ -116,27 +117,19 @@ def _outbound(config: Config, host: Host) -> None:
         new.write_text(wanted)
         host.run(["nft", "-f", str(new)])
         new.replace(loaded)
+    kernel.borrow(config, host, kernel.FORWARDING)
     if FORWARDING.read_text().strip() == "0" and host.change("forwarding"):
-        _note(config).write_text("0")
         FORWARDING.write_text("1")
 
 
 def _no_outbound(config: Config, host: Host) -> None:
     if _has_table(config, host):
         host.change("no masquerade", ["nft", "delete", "table", "ip", config.instance])
-    note = _note(config)
-    if note.exists() and host.change("forwarding as it was before"):
-        FORWARDING.write_text(note.read_text())
-        note.unlink()
+    kernel.give_back(config, host, kernel.FORWARDING)
 
 
 def _has_table(config: Config, host: Host) -> bool:
     return host.succeeds(["nft", "list", "table", "ip", config.instance])
-
-
-def _note(config: Config) -> Path:
-    """Where it is noted that this cluster switched forwarding on; it goes with a boot, as the setting does."""
-    return config.run_dir / "forwarding-was"
 
 
 def down(config: Config, host: Host) -> None:

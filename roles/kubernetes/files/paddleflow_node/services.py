@@ -138,16 +138,20 @@ class Runit:
 
 
 def systemd_unit(config: Config, service: Service) -> str:
+    """Restarted without end, for one program fails while another is away. A network namespace of its own would bring, since
+    systemd 254, mounts of its own, and containerd has to see the volumes that the kubelet mounts."""
     lines = "".join(f'Environment="{name}={value}"\n' for name, value in sorted(environment(config, service).items()))
     kill = "process" if service.keeps_children else "mixed"
     return f"""[Unit]
 Description={config.instance}: {service.name}
 Requires={config.instance}-node.service
 After={config.instance}-node.service
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart={" ".join(systemd_quote(word) for word in service.argv)}
 {lines}NetworkNamespacePath={namespace_path(config)}
+PrivateMounts=no
 Slice={cgroups.slice_name(config)}
 Delegate=yes
 KillMode={kill}

@@ -42,10 +42,49 @@ def test_an_existing_cluster_gets_its_images_from_a_registry() -> None:
     assert judged(provider="embedded", images=True) == []
 
 
+def test_a_cluster_that_nothing_leaves_pulls_from_no_registry() -> None:
+    (sentence,) = judged(registry="r.example:5000/p")
+    assert sentence == (
+        "error: The registry of images_registry (r.example:5000/p) cannot be reached by this cluster, but nothing leaves it, so"
+        " that no pod would start any more: set kubernetes_outbound to true as well, or leave images_registry empty: the images"
+        " are then imported."
+    )
+    assert judged(registry="r.example:5000/p", outbound=True) == []
+    assert judged(registry="10.201.0.1:5000/p") == [], "on this machine itself"
+    assert judged(registry="r.example:5000/p", **K3S) == []
+
+
+def test_one_instance_runs_from_one_folder() -> None:
+    (sentence,) = judged({"runs_from": "/mnt/big/pf"})
+    assert sentence == (
+        "error: The instance paddleflow of n1 runs from /mnt/big/pf, but /var/lib/paddleflow would be another cluster of the"
+        " same name: leave kubernetes_data_dir at /mnt/big/pf, stop that cluster first, or choose another kubernetes_instance."
+    )
+    assert judged({"runs_from": "/var/lib/paddleflow"}) == []
+    assert judged({"runs_from": "/mnt/big/pf"}, **K3S) == []
+
+
+def test_what_is_built_here_runs_on_machines_like_this_one() -> None:
+    arm = {"architecture": "aarch64"}
+    (sentence,) = judged(arm)
+    assert sentence == (
+        "error: The processor of n1 is aarch64, but programs and images are built on the control node, which is x86_64: run"
+        " Ansible on a machine like the node."
+    )
+    (sentence,) = judged(arm, **K3S)
+    assert sentence.endswith("or set images_registry to a registry that has images for it and images_push to false.")
+    assert judged(arm, built_for="", **K3S) == [], "somebody else brings the images"
+
+
 @pytest.mark.parametrize("provider", ["existing", "k3s", "embedded"])
 def test_images_are_built_where_debian_packages_can_be_had(provider: str) -> None:
     fedora = {"package_managers": ["dnf"]}
-    settings = {**(K3S if provider != "embedded" else {}), "provider": provider, "registry": "r.example/p"}
+    settings = {
+        **(K3S if provider != "embedded" else {}),
+        "provider": provider,
+        "registry": "r.example/p",
+        "outbound": True,
+    }
     assert judged(control=fedora, images_built=True, **settings) == [
         (
             "error: The control node has no apt-get, but the platform's images are built there of Debian packages: run Ansible"

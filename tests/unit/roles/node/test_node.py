@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -84,6 +85,8 @@ def test_a_unit_restarts_joins_the_namespace_and_escapes_what_systemd_reads(conf
     assert 'ExecStart="/bin/etcd" "--name=a b"\n' in etcd
     assert "NetworkNamespacePath=/run/netns/pf\n" in etcd
     assert "Restart=always\n" in etcd
+    assert "StartLimitIntervalSec=0\n" in etcd.partition("[Service]")[0], "it would give up after five failures"
+    assert "PrivateMounts=no\n" in etcd, "containerd has to see what the kubelet mounts"
     assert "KillMode=mixed\n" in etcd
     assert "KillMode=process\n" in containerd  # containers outlive a restart of containerd
     assert services.systemd_quote('a%b$c"d') == '"a%%b$$c\\"d"'
@@ -247,6 +250,33 @@ def test_preparing_a_boot_does_not_wait_for_the_run_that_starts_the_services(
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert tool.main() == 0
     assert called == ["prepare"]
+
+
+def test_two_runs_take_turns_and_leave_no_lock_behind(tmp_path: Path) -> None:
+    path, order = tmp_path / "pf.lock", []
+
+    def second() -> None:
+        with tool.turn(path):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with tool.turn(path):
+        assert path.stat().st_mode & 0o777 == 0o600
+        thread.start()
+        thread.join(0.2)
+        order.append("first")
+    thread.join(10)
+    assert order == ["first", "second"]
+    assert not path.exists()
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    precious, path = tmp_path / "passwd", tmp_path / "pf.lock"
+    precious.write_text("root")
+    path.symlink_to(precious)
+    with pytest.raises(OSError, match="symbolic links"), tool.turn(path):
+        pass
+    assert precious.read_text() == "root"
 
 
 def test_the_marker_goes_last_and_an_earlier_removal_is_made_good(config: Config) -> None:

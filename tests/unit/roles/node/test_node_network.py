@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from paddleflow_node import network
+from paddleflow_node import kernel, network
 from paddleflow_node.host import Config, Host
 
 
@@ -38,8 +38,11 @@ class Net:
         self.ran: list[list[str]] = []
         self.loaded: list[str] = []
         self.table = False
-        self.forwarding = folder / "ip_forward"
-        self.forwarding.write_text("0")
+        self.forwarding = folder / "sys/net/ipv4/ip_forward"
+        self.forwarding.parent.mkdir(parents=True)
+        self.forwarding.write_text("0\n")
+        monkeypatch.setattr(kernel, "SETTINGS", folder / "sys")
+        monkeypatch.setattr(kernel, "NOTES", folder / "notes")
         monkeypatch.setattr(network, "FORWARDING", self.forwarding)
         monkeypatch.setattr(network, "namespace_path", lambda _config: folder)
         monkeypatch.setattr(Host, "run", self.run)
@@ -94,10 +97,24 @@ def test_without_outbound_traffic_the_machine_forwards_as_it_did_before(
     network.up(outward(config, outbound=False), Host())
     assert net.forwarding.read_text() == "0"
     assert not net.table
+    assert not (tmp_path / "notes").exists()
     net.forwarding.write_text("1")  # by the machine's owner, before the cluster wanted it
     network.up(outward(config), Host())
     network.down(outward(config), Host())
     assert net.forwarding.read_text() == "1"
+
+
+def test_of_two_clusters_that_forward_the_last_one_ends_it(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Net(tmp_path, monkeypatch)
+    one, other = outward(config), replace(outward(config), instance="other")
+    network.up(one, Host())
+    network.up(other, Host())
+    network.down(one, Host())
+    assert net.forwarding.read_text() == "1"
+    network.down(other, Host())
+    assert net.forwarding.read_text() == "0"
 
 
 def test_nothing_is_run_that_no_package_list_brings(

@@ -157,17 +157,21 @@ def test_a_program_never_has_less_than_one_pod_while_it_is_rolled(name: str) -> 
     assert one(OBJECTS, "Service", name)["spec"]["selector"].items() <= labels.items()
 
 
-def test_two_replicas_are_spread_and_protected() -> None:
+def test_two_replicas_are_spread() -> None:
     for item in TWICE:
         if item["kind"] == "Deployment":
             assert item["spec"]["replicas"] == 2
             (spread,) = item["spec"]["template"]["spec"]["topologySpreadConstraints"]
             assert spread["topologyKey"] == "kubernetes.io/hostname"
-    budgets = [item for item in TWICE if item["kind"] == "PodDisruptionBudget"]
+
+
+@pytest.mark.parametrize("objects", [OBJECTS, TWICE])
+def test_programs_go_one_at_a_time_and_never_keep_a_node_from_being_drained(objects: list[dict[str, Any]]) -> None:
+    budgets = [item for item in objects if item["kind"] == "PodDisruptionBudget"]
     assert {item["metadata"]["name"] for item in budgets} == set(DEPLOYMENTS)
-    assert all(item["spec"]["minAvailable"] == 1 for item in budgets)
-    # One pod with a budget of one could never be drained.
-    assert not [item for item in OBJECTS if item["kind"] == "PodDisruptionBudget"]
+    for item in budgets:
+        assert item["spec"]["maxUnavailable"] == 1
+        assert "minAvailable" not in item["spec"]
 
 
 def test_the_settings_of_the_design_are_there_from_the_start() -> None:
