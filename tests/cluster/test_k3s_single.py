@@ -138,7 +138,7 @@ def test_a_machine_alone_is_upgraded_without_groups_and_none_of_another_provider
         others = single.run(UPGRADE, cluster_provider="embedded", **settings)
         assert others.changed() == {"localhost": 0}
         elsewhere = {name: f"{single.base}/none/{name}" for name in ("data", "config", "bin", "run", "systemd")}
-        none = {f"k3s_{name}_dir": folder for name, folder in elsewhere.items()}
+        none: dict[str, Any] = {f"k3s_{name}_dir": folder for name, folder in elsewhere.items()}
         assert single.run(UPGRADE, **settings, **none).changed() == {"localhost": 0}
     finally:
         single.inventory = given
