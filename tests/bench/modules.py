@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our modules and kubernetes.core's, on the same real API server, interleaved, medians of several rounds.
 
-What ansible-playbook costs by itself is measured too and taken off where one task or item is meant. `--rounds` and
-`--scale` make a quick look of it.
+What ansible-playbook takes for a play without tasks is measured too and taken off: the time and the CPU are those of the tasks.
+`--rounds` and `--scale` make a quick look of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import json
 import os
+import re
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import uuid
 import zipfile
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
@@ -44,10 +48,11 @@ AUDIT = {
 class Cost:
     wall: float
     cpu: float
-    memory: float  # MB, of the largest process
+    memory: float  # MB, of all processes of the play
     server: float  # seconds that the API server spent on the requests, by its audit log
 
     def per(self, items: int, empty: Cost) -> Cost:
+        """Of one item, without what Ansible takes to do nothing."""
         return Cost((self.wall - empty.wall) / items, (self.cpu - empty.cpu) / items, self.memory, self.server / items)
 
 
@@ -84,7 +89,9 @@ class Bench:
         }
         file = self.folder / "play.yml"
         file.write_text(yaml.dump([play], Dumper=yaml.CSafeDumper))
+        mark = uuid.uuid4().hex
         ours = {
+            "PADDLEFLOW_BENCH": mark,
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "LC_ALL": "C.UTF-8",
@@ -94,16 +101,17 @@ class Bench:
             "ANSIBLE_DISPLAY_OK_HOSTS": "false",
         }
         self.events()
+        memory = Memory(mark)
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        # Its largest process is told by the shell's child alone, so each play has a process of its own to be counted by.
-        counted = [sys.executable, "-c", COUNTED, str(ANSIBLE), "--inventory=localhost,", str(file)]
-        done = subprocess.run(counted, env=ours, cwd=self.folder, capture_output=True, text=True, check=False)
+        memory.start()
+        command = [str(ANSIBLE), "--inventory=localhost,", str(file)]
+        done = subprocess.run(command, env=ours, cwd=self.folder, capture_output=True, text=True, check=False)
         wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode:
             raise SystemExit(done.stdout[-3000:] + done.stderr[-3000:])
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         self.asked = self.events()
-        return Cost(wall, cpu, float(done.stderr.split()[-1]) / 1024, sum(map(spent, self.asked)))
+        return Cost(wall, cpu, memory.peak(), sum(map(spent, self.asked)))
 
     def events(self) -> list[dict[str, Any]]:
         """Answers of the API server about what the plays declare, since the last time."""
@@ -124,12 +132,35 @@ def spent(event: dict[str, Any]) -> float:
     return (ended - began).total_seconds()
 
 
-COUNTED = """
-import resource, subprocess, sys
-code = subprocess.run(sys.argv[1:], stderr=subprocess.STDOUT).returncode
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
-sys.exit(code)
-"""
+class Memory(threading.Thread):
+    """How much memory the processes with a mark in their environment have together at most, in MB; what they share, such as
+    Ansible and its workers, counts once."""
+
+    EVERY = 0.1  # seconds
+
+    def __init__(self, mark: str) -> None:
+        super().__init__(daemon=True)
+        self.mark, self.most, self.over = mark.encode(), 0.0, threading.Event()
+        self.others: set[Path] = set()
+
+    def run(self) -> None:
+        while not self.over.wait(self.EVERY):
+            self.most = max(self.most, sum(map(self.of, Path("/proc").iterdir())))
+
+    def of(self, folder: Path) -> float:
+        if not folder.name.isdigit() or folder in self.others:
+            return 0.0
+        with contextlib.suppress(OSError):  # it has just ended
+            if self.mark in (folder / "environ").read_bytes():
+                share = re.search(r"(?m)^Pss: +(\d+)", (folder / "smaps_rollup").read_text())
+                return int(share[1]) / 1024 if share else 0.0
+            self.others.add(folder)
+        return 0.0
+
+    def peak(self) -> float:
+        self.over.set()
+        self.join()
+        return self.most
 
 
 def config(name: str, value: str = "1") -> dict[str, Any]:
@@ -154,9 +185,7 @@ def compared(
     ]
 
 
-def looped(bench: Bench, rounds: int, items: int) -> dict[str, tuple[Cost, Cost]]:
-    empty = median([bench.play({"ansible.builtin.meta": "noop"}) for _round in range(3)])
-
+def looped(bench: Bench, rounds: int, items: int, empty: Cost) -> dict[str, tuple[Cost, Cost]]:
     def run(task: Callable[[str], dict[str, Any]], prefix: str) -> Callable[[int], list[Cost]]:
         def twice(number: int) -> list[Cost]:
             one = {**task(f"{prefix}-{number}-{{{{ item }}}}"), "loop": list(range(items))}
@@ -181,7 +210,7 @@ def looped(bench: Bench, rounds: int, items: int) -> dict[str, tuple[Cost, Cost]
     }
 
 
-def listed(bench: Bench, rounds: int, number: int, form: str) -> dict[str, tuple[Cost, Cost]]:
+def listed(bench: Bench, rounds: int, number: int, form: str, empty: Cost) -> dict[str, tuple[Cost, Cost]]:
     """Many objects in one task: inline, where Ansible itself reads them as a part of the play, or in a file."""
 
     def run(task: Callable[..., dict[str, Any]], prefix: str) -> Callable[[int], list[Cost]]:
@@ -190,7 +219,7 @@ def listed(bench: Bench, rounds: int, number: int, form: str) -> dict[str, tuple
             file = bench.folder / "objects.yml"
             file.write_text(yaml.dump_all(objects, Dumper=yaml.CSafeDumper))
             one = task(definition=objects) if form == "inline" else task(src=str(file))
-            return [bench.play(one) for _time in ("created", "unchanged")]
+            return [bench.play(one).per(1, empty) for _time in ("created", "unchanged")]
 
         return twice
 
@@ -266,9 +295,11 @@ def main() -> int:
             api.kubectl("create", "namespace", "bench")
             bench = Bench(api, folder)
             asked = counts(bench, many)
-            found = looped(bench, arguments.rounds, items)
-            found |= listed(bench, arguments.rounds, many, "inline") | listed(bench, arguments.rounds, many, "file")
-            found |= listed(bench, 1, most, "file")
+            empty = median([bench.play({"ansible.builtin.meta": "noop"}) for _round in range(3)])
+            found = looped(bench, arguments.rounds, items, empty)
+            for form in ("inline", "file"):
+                found |= listed(bench, arguments.rounds, many, form, empty)
+            found |= listed(bench, 1, most, "file", empty)
     rows = metrics(found, {str(many): "many", str(most): "most"})
     for what, (ours, theirs) in asked.items():
         one, other = sum(ours.values()), sum(theirs.values())
