@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from ..plan import kubefile
 from .connection import Connection, Credentials
-from .errors import ConfigError
+from .errors import ConfigError, not_installed
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -151,8 +151,10 @@ def parse(content: str | bytes, source: str) -> t.Any:
 
     :raises ConfigError: when it is no YAML; it quotes nothing
     """
-    import yaml
-
+    try:
+        import yaml
+    except ImportError as error:
+        raise not_installed(source, "PyYAML", error) from None
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times faster
     try:
         found = yaml.load(content, Loader=loader)

@@ -291,10 +291,13 @@ class Transport:
 def _open(connection: Connection, credentials: Credentials, connections: int, agent: str) -> _Opened:
     import socket
 
-    import urllib3
-    from urllib3._collections import HTTPHeaderDict  # 1.26 has it nowhere else
-    from urllib3._version import __version__ as version
-    from urllib3.connection import HTTPConnection
+    try:
+        import urllib3
+        from urllib3._collections import HTTPHeaderDict  # 1.26 has it nowhere else
+        from urllib3._version import __version__ as version
+        from urllib3.connection import HTTPConnection
+    except ImportError as error:
+        raise errors.not_installed(f"the API server {connection}", "urllib3", error) from None
 
     from . import proxy, tls
 
