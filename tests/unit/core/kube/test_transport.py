@@ -223,9 +223,13 @@ def test_a_plain_no_is_final(stub: Stub, connect: Connect, code: int) -> None:
     assert len(stub.seen) == 1
 
 
-def test_a_deadline_that_has_passed_sends_nothing(stub: Stub, connect: Connect) -> None:
-    with pytest.raises(errors.UnreachableError, match="did not answer in time"):
+def test_a_deadline_that_has_passed_sends_nothing_and_blames_no_server(stub: Stub, connect: Connect) -> None:
+    with pytest.raises(errors.UnreachableError) as raised:
         get(connect(), deadline=time.monotonic() - 1)
+    assert (raised.value.cause, raised.value.sent) == ("timeout", False)
+    assert str(raised.value) == (
+        "Could not get Queue ml: the task's time was over before this was asked: raise wait_timeout (of an info, timeout)."
+    )
     assert stub.seen == []
 
 
