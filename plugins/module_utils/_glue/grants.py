@@ -50,7 +50,9 @@ def ended(module: Module, how: Run, queues: Collection[str] = (), people: Collec
         module.warn(f"Its grants stay, and hold for the next one of that name: {error}")
         return []
     except KubeError as error:  # what was taken away before is told all the same
-        text = f"Grants of what is gone may be left, and hold for the next one of that name: {error} Run the task again."
+        text = (
+            f"Grants of what is gone may be left, and hold for the next one of that name: {error} Run the task again."
+        )
         unread = Wanted({"apiVersion": grant.NOUN["api"], "kind": grant.NOUN["kind"], "metadata": {}}, "absent")
         return [Outcome(unread, "failed", error=KubeError(text))]
     wanted: list[Wanted] = []

@@ -73,7 +73,9 @@ def test_a_python_without_pyyaml_is_told_what_to_do(tmp_path: Path, monkeypatch:
     with pytest.raises(ConfigError) as raised:
         kubeconfig.read([tmp_path / "one"])
     said = str(raised.value)
-    assert said.startswith(f"The kubeconfig {tmp_path}/one needs the Python package PyYAML, which {sys.executable} cannot")
+    assert said.startswith(
+        f"The kubeconfig {tmp_path}/one needs the Python package PyYAML, which {sys.executable} cannot"
+    )
     assert "have the task run on the control node (delegate_to: localhost), or run" in said
 
 

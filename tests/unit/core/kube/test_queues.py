@@ -18,7 +18,9 @@ from tests.support.kube_stub import Handler, Step, Stream, Stub, ok, refuse
 
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1"
 NAME = "team-a"
-MAY_NOT = refuse(403, "Forbidden", f'queues.scheduling.volcano.sh "{NAME}" is forbidden: User "ann" cannot delete resource "queues"')
+MAY_NOT = refuse(
+    403, "Forbidden", f'queues.scheduling.volcano.sh "{NAME}" is forbidden: User "ann" cannot delete resource "queues"'
+)
 STILL_OPEN = refuse(
     400, "", 'admission webhook "validatequeue.volcano.sh" denied the request: only queue with state `Closed` can be deleted'
 )  # fmt: skip

@@ -148,7 +148,9 @@ def test_what_is_wrong_with_a_queue(name: str, spec: dict[str, Any], text: str) 
 
 
 def test_volcanos_own_queues_are_not_taken_away() -> None:
-    said = {name: [problem.text() for problem in queue.absent_problems(name)] for name in ("default", "root", "research")}
+    said = {
+        name: [problem.text() for problem in queue.absent_problems(name)] for name in ("default", "root", "research")
+    }
     assert said == {
         "default": ["name is 'default', but must be another name. Volcano's own queues stay."],
         "root": ["name is 'root', but must be another name. Volcano's own queues stay."],
