@@ -10,7 +10,7 @@ class ModuleDocFragment:
 options:
   kubeconfig:
     description:
-      - Path of a kubeconfig, or the kubeconfig itself as a mapping. Several paths are separated by colons and merged as kubectl does.
+      - Path of a kubeconfig, or the kubeconfig itself, as a mapping or as text. Several paths are separated by colons and merged as kubectl does.
       - E(K8S_AUTH_KUBECONFIG) when it is not given.
       - >-
         When no option and no E(K8S_AUTH_*) variable names a cluster, it is the one of E(KUBECONFIG), else the one that this runs in, else the

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from .._core.kube import config, proxy
+from .._core.kube import config, kubeconfig, proxy
 from .._core.kube.client import Client
+from .._core.kube.errors import ConfigError
 from .._core.kube.transport import Transport
 from .._core.plan.compare import MANAGER
 from .arguments import AUTH
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 
 AGENT = "paddleflow.core"
+# What looks like a secret where a kubeconfig cannot be read.
+_SECRETIVE = re.compile(r"""(?:token|password|secret|key-data|value)["']?\s*:\s*["']?([^\s"',}]{4,})""")
 
 
 def client(module: Module, discover: bool = False, manager: str = MANAGER) -> Client:
@@ -85,7 +89,7 @@ def shown(params: Mapping[str, Any]) -> dict[str, Any]:
         if found.get(name) is not None:
             number = len(found[name]) if isinstance(found[name], list) else 1
             found[name] = f"{number} documents"
-    if isinstance(found.get("kubeconfig"), dict):
+    if isinstance(found.get("kubeconfig"), dict) or kubeconfig.is_content(found.get("kubeconfig")):
         found["kubeconfig"] = "given inline"
     return found
 
@@ -94,11 +98,16 @@ def secrets(params: Mapping[str, Any]) -> set[str]:
     """What must not be printed of options that are not secret as a whole. Not every text of a kubeconfig: where the words of
     a login program (aws, the name of a cluster) were masked, they would be so in every name of an object."""
     found = {proxy.password_of(params.get("proxy"))}
-    kubeconfig = params.get("kubeconfig")
-    if isinstance(kubeconfig, dict):
-        for user in _bodies(kubeconfig.get("users"), "user"):
+    given = params.get("kubeconfig")
+    if kubeconfig.is_content(given):
+        try:
+            given = kubeconfig.parse(given, "")
+        except ConfigError:  # which is told later
+            found.update(_SECRETIVE.findall(given))
+    if isinstance(given, dict):
+        for user in _bodies(given.get("users"), "user"):
             found.update(_secrets(user))
-        found.update(proxy.password_of(one.get("proxy-url")) for one in _bodies(kubeconfig.get("clusters"), "cluster"))
+        found.update(proxy.password_of(one.get("proxy-url")) for one in _bodies(given.get("clusters"), "cluster"))
     return {text for text in found if text}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._core.kube.declare import declare
-from .._core.kube.errors import ForbiddenError
+from .._core.kube.errors import ForbiddenError, KubeError
 from .._core.kube.wanted import Outcome, Run, Wanted
 from .._core.model import grant, own, user
 
@@ -49,6 +49,12 @@ def ended(module: Module, how: Run, queues: Collection[str] = (), people: Collec
         # Who may remove a queue may not be who grants it.
         module.warn(f"Its grants stay, and hold for the next one of that name: {error}")
         return []
+    except KubeError as error:  # what was taken away before is told all the same
+        text = (
+            f"Grants of what is gone may be left, and hold for the next one of that name: {error} Run the task again."
+        )
+        unread = Wanted({"apiVersion": grant.NOUN["api"], "kind": grant.NOUN["kind"], "metadata": {}}, "absent")
+        return [Outcome(unread, "failed", error=KubeError(text))]
     wanted: list[Wanted] = []
     for binding in bindings:
         left = grant.left(binding, queues, people)

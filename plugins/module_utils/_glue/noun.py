@@ -239,6 +239,8 @@ def _one(noun: Readable, item: Mapping[str, Any], where: str) -> tuple[list[Decl
         state = f"only {state}"  # of what is there, whatever else was declared of it
     elif state != "absent":  # for which the name is enough
         problems += wrong or ([] if problems else noun.problems(name, spec))
+    elif hasattr(noun, "absent_problems"):
+        problems += noun.absent_problems(name)
     if hasattr(noun, "identity") and not problems:
         name = noun.identity(name, spec, os.urandom(8).hex())
     # Of a kind without namespaces, an option of that name is a field like any other.

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+import yaml
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import flavour
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply, arguments, connect, info
@@ -43,20 +44,25 @@ def begun(spec: Mapping[str, Any], given: Mapping[str, Any], monkeypatch: pytest
     return made, "\n".join(logged)
 
 
+TEXT = yaml.safe_dump(SECRET["kubeconfig"])
+
+
+@pytest.mark.parametrize("config", [SECRET["kubeconfig"], TEXT])
 @pytest.mark.parametrize("name", SPECS)
-def test_the_log_holds_nothing_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {**SECRET, **({"definition": OBJECTS} if name == "apply" else {})}
+def test_the_log_holds_nothing_secret(name: str, config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {**SECRET, "kubeconfig": config, **({"definition": OBJECTS} if name == "apply" else {})}
     module, logged = begun(SPECS[name], given, monkeypatch)
     assert "proxy=http://ann:********@proxy.example.org:3128" in logged
     assert "planted" not in logged
-    assert module.params["kubeconfig"] == SECRET["kubeconfig"]
+    assert module.params["kubeconfig"] == config
 
 
+@pytest.mark.parametrize("config", [SECRET["kubeconfig"], TEXT, f"{TEXT}: : no YAML"])
 @pytest.mark.parametrize("alias", ["definition", "resource_definition"])
 def test_the_refusal_of_an_option_holds_nothing_secret(
-    alias: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    alias: str, config: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = {**SECRET, alias: OBJECTS, "api_key": "planted-7", "wait_timeout": "abc"}
+    given = {**SECRET, "kubeconfig": config, alias: OBJECTS, "api_key": "planted-7", "wait_timeout": "abc"}
     with pytest.raises(SystemExit):
         begun(apply.SPEC, given, monkeypatch)
     said = capsys.readouterr().out
@@ -78,12 +84,24 @@ def test_only_secrets_are_masked() -> None:
     assert found == {"planted-1", "planted-2", "planted-3", "12345"}
 
 
+@pytest.mark.parametrize("text", [TEXT, json.dumps(SECRET["kubeconfig"])])
+def test_the_secrets_of_a_text_are_those_of_the_kubeconfig_that_it_is(text: str) -> None:
+    given = {"kubeconfig": text, "proxy": None}
+    assert connect.secrets(given) == connect.secrets({**given, "kubeconfig": SECRET["kubeconfig"]})
+
+
+def test_secrets_are_masked_in_a_text_that_cannot_be_read() -> None:
+    text = "users:\n- user: {token: planted-1, 'password':'planted-2'}\n  client-key-data: \"planted-3\"\n  : :"
+    assert connect.secrets({"kubeconfig": text, "proxy": None}) == {"planted-1", "planted-2", "planted-3"}
+
+
 @pytest.mark.parametrize(
     "config",
     [
         {"users": "x", "clusters": 1},
         {"users": ["x", {"user": "y"}, {"user": {"exec": 1, "auth-provider": "z"}}]},
         "path",
+        "path\n",
     ],
 )
 def test_what_is_no_kubeconfig_has_no_secrets(config: Any) -> None:

@@ -72,6 +72,12 @@ def test_other_options_beside_a_list_are_refused() -> None:
     assert problem.startswith("name, reclaimable and objects are both given")
 
 
+def test_a_queue_of_volcanos_own_is_not_taken_away_and_may_be_closed() -> None:
+    _found, (problem,) = noun.read(queue, {"name": "default", "state": "absent"})
+    assert problem == "queue default: name is 'default', but must be another name. Volcano's own queues stay."
+    assert noun.read(queue, {"name": "default", "state": "closed"})[1] == []
+
+
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(), max_size=9),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=9), inner, max_size=2),

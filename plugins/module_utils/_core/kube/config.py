@@ -112,11 +112,16 @@ def _given(options: Mapping[str, t.Any], environment: Mapping[str, str]) -> _Giv
 
 def _found(given: _Given, environment: Mapping[str, str], service_account: Path, k3s: Path) -> Connection | None:
     context, named = given("context"), given.values.get("kubeconfig")
-    if isinstance(named, dict):
-        config = kubeconfig.merge([(named, Path.cwd(), f"the kubeconfig in {given.named('kubeconfig')}")])
-        return kubeconfig.connection(config, context, environment)
+    origin = given.named("kubeconfig") or "KUBECONFIG"
+    if isinstance(named, dict) or (kubeconfig.is_content(named) and origin not in environment):
+        source = f"the kubeconfig in {origin}"
+        document = kubeconfig.parse(named, source) if isinstance(named, str) else named
+        return kubeconfig.connection(kubeconfig.merge([(document, Path.cwd(), source)]), context, environment)
+    text = str(named or environment.get("KUBECONFIG") or "")
+    if kubeconfig.is_content(text):
+        raise ConfigError(origin, "holds a kubeconfig, and not the path of one", "write it to a file, and name that")
     default = Path(environment.get("HOME") or "~", ".kube/config").expanduser()
-    paths = _paths(str(named or environment.get("KUBECONFIG") or ""), environment)
+    paths = _paths(text, environment)
     if not paths:
         inside = None if context else in_cluster(environment, service_account)
         if inside is not None:

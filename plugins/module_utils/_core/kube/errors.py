@@ -29,6 +29,7 @@ answers.py makes a StatusError of an answer, unreachable.py an UnreachableError 
 
 from __future__ import annotations
 
+import sys
 import typing as t
 
 if t.TYPE_CHECKING:
@@ -69,6 +70,16 @@ class ConfigError(KubeError):
     def __init__(self, source: str, found: str, remedy: str) -> None:
         self.source, self.found, self.remedy = source, found, remedy
         super().__init__(f"{source[:1].upper()}{source[1:]} {found}: {remedy}.")
+
+
+def not_installed(source: str, package: str, error: ImportError) -> ConfigError:
+    """A task may run on a node, or by another Python than Ansible's own."""
+    return ConfigError(
+        source,
+        f"needs the Python package {package}, which {sys.executable} cannot import ({error})",
+        "have the task run on the control node (delegate_to: localhost), "
+        f"or run {sys.executable} -m pip install PyYAML urllib3",
+    )
 
 
 class BadRequestError(KubeError):

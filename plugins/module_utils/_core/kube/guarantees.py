@@ -54,9 +54,10 @@ class Keeping(Tree):
                     self._touched.append(position)
         if self._touched:
             kind = run.client.kind(NOUN["api"], NOUN["kind"])
-            self._live = {one["metadata"]["name"]: one for one in run.client.list(kind, deadline=run.deadline).items}
-            self._refuse(outcomes)
             try:
+                listed = run.client.list(kind, deadline=run.deadline).items
+                self._live = {one["metadata"]["name"]: one for one in listed}
+                self._refuse(outcomes)
                 for name, less in [] if run.check else self._changes(outcomes, guarantees.lesser):
                     after = self._write(run, name, less)
                     for position, item in self._queues.items():

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from ..plan import kubefile
 from .connection import Connection, Credentials
-from .errors import ConfigError
+from .errors import ConfigError, not_installed
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +27,11 @@ class Kubeconfig(t.NamedTuple):
     source: str
     sections: Mapping[str, Mapping[str, Mapping[str, t.Any]]]
     current: str
+
+
+def is_content(given: object) -> t.TypeGuard[str]:
+    """Whether a text is a kubeconfig itself and not the paths of some: no path has two lines, or begins as JSON."""
+    return isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{"))
 
 
 def read(paths: Sequence[Path]) -> Kubeconfig:
@@ -138,19 +143,28 @@ def file_content(path: Path, source: str, what: str) -> bytes:
 
 
 def _parse(path: Path) -> t.Any:
-    import yaml
+    return parse(file_content(path, "what was asked for", "a kubeconfig"), f"the kubeconfig {path}")
 
-    content = file_content(path, "what was asked for", "a kubeconfig")
+
+def parse(content: str | bytes, source: str) -> t.Any:
+    """What a kubeconfig holds, be it one or not.
+
+    :raises ConfigError: when it is no YAML; it quotes nothing
+    """
+    try:
+        import yaml
+    except ImportError as error:
+        raise not_installed(source, "PyYAML", error) from None
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times faster
     try:
         found = yaml.load(content, Loader=loader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # the latter for a day that no month has
         # Not the whole message: it quotes lines, and a line may be a token.
         mark = getattr(error, "problem_mark", None)
         where = (
             f" ({getattr(error, 'problem', None) or 'it cannot be decoded'}{f', line {mark.line + 1}' if mark else ''})"
         )
-        raise ConfigError(f"the kubeconfig {path}", f"is no YAML{where}", "fetch it again") from None
+        raise ConfigError(source, f"is no YAML{where}", "fetch it again") from None
     # An empty file adds nothing to the others of KUBECONFIG.
     return {} if found is None else found
 

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
+import time
 import typing as t
 
 from ..model import node_group, queue, queue_use
 from ..model.jobs.stop import orders
 from ..model.names import option
-from ..plan import compare, order
+from ..plan import compare, order, refusal
 from . import stopping
 from .declare import declare
 from .errors import DeclarationError, ForbiddenError, InUseError, KubeError, NotFoundError
@@ -27,6 +28,8 @@ if t.TYPE_CHECKING:
 _QUEUE = (queue.NOUN["api"], queue.NOUN["kind"])
 _GROUP = ("scheduling.volcano.sh/v1beta1", "PodGroup")
 _WHY = "its queue is drained"
+# What was closed in vain is opened again even when the time of the task is over.
+_UNDO_SECONDS = 10.0
 
 
 def users(client: Client, queues: Collection[str], deadline: float) -> dict[str, list[Mapping[str, t.Any]]]:
@@ -107,7 +110,9 @@ class Queues(Keeping):
         used = users(run.client, names, run.deadline)
         for position, one in leaving.items():
             name = items[position].name
-            error = _needed(name, below.get(name, []), [] if self._force else used.get(name, []))
+            error: KubeError | None = _needed(name, below.get(name, []), [] if self._force else used.get(name, []))
+            if error is None and self._force:
+                error = _refused(run, items[position], one)
             if error is not None:
                 outcomes[position] = Outcome(items[position].wanted, "failed", one, None, error)
         going = {position: one for position, one in leaving.items() if position not in outcomes}
@@ -149,8 +154,9 @@ class Queues(Keeping):
         for position, before in self._closed.items():
             if outcomes[position].error is not None:
                 closed = {**before, "status": {"state": "Closed"}}
+                until = max(run.deadline, time.monotonic() + _UNDO_SECONDS)
                 try:
-                    run.client.create(queue.command(closed, "open") or {}, deadline=run.deadline)
+                    run.client.create(queue.command(closed, "open") or {}, deadline=until)
                 except KubeError as error:
                     name = before["metadata"]["name"]
                     self.remarks.append(
@@ -166,6 +172,16 @@ def _needed(name: str, below: Sequence[str], groups: list[Mapping[str, t.Any]]) 
         return InUseError(
             f"Queue {name} is used by {queue_use.shown(groups)}: wait until they have ended, or set force to stop them."
         )
+    return None
+
+
+def _refused(run: Run, item: Item, live: Object) -> KubeError | None:
+    """Why it would stay after all that is stopped for it. Volcano speaks of the queue as it still is (open, above others that
+    leave with it); what it says then is heard when all that is over."""
+    try:
+        run.client.delete(item.kind, item.name, uid=live["metadata"]["uid"], dry_run=True, deadline=run.deadline)
+    except KubeError as error:
+        return None if refusal.of_volcano(str(error)) else error
     return None
 
 

@@ -216,7 +216,9 @@ class Transport:
     def _once(self, opened: _Opened, call: _Call, read: Callable[[urllib3.BaseHTTPResponse], Result]) -> Result:
         remaining = call.deadline - time.monotonic()
         if remaining <= 0:
-            raise self._unreachable(TimeoutError(), call.asked, sent=False)
+            # Not the server's fault, and nothing that its load explains.
+            text = f"Could not {call.asked}: the task's time was over before this was asked: raise wait_timeout (of an info, timeout)."
+            raise errors.UnreachableError(text, "timeout", call.asked, sent=False)
         headers = opened.headers.copy()
         if call.body is not None:
             headers["Content-Type"] = call.content_type
@@ -260,11 +262,11 @@ class Transport:
         return answers.error(answers.Answer(code, body, asked, server, credentials or Credentials()))
 
     def _unreachable(
-        self, error: BaseException, asked: Asked, *, sent: bool = True, handled: BaseException | None = None
+        self, error: BaseException, asked: Asked, *, handled: BaseException | None = None
     ) -> errors.UnreachableError:
         from . import unreachable
 
-        return unreachable.error(error, self.connection, asked, sent=sent, handled=handled)
+        return unreachable.error(error, self.connection, asked, sent=True, handled=handled)
 
     def _note_warnings(self, headers: list[str]) -> None:
         for header in headers:
@@ -291,10 +293,13 @@ class Transport:
 def _open(connection: Connection, credentials: Credentials, connections: int, agent: str) -> _Opened:
     import socket
 
-    import urllib3
-    from urllib3._collections import HTTPHeaderDict  # 1.26 has it nowhere else
-    from urllib3._version import __version__ as version
-    from urllib3.connection import HTTPConnection
+    try:
+        import urllib3
+        from urllib3._collections import HTTPHeaderDict  # 1.26 has it nowhere else
+        from urllib3._version import __version__ as version
+        from urllib3.connection import HTTPConnection
+    except ImportError as error:
+        raise errors.not_installed(f"the API server {connection}", "urllib3", error) from None
 
     from . import proxy, tls
 

@@ -100,6 +100,11 @@ def problems(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(("min", resource), str(low), f"at most max.{resource}, {high}")
 
 
+def absent_problems(name: str) -> Iterator[Problem]:
+    if name.lower() in _RESERVED:
+        yield Problem(("name",), f"'{name}'", "another name", "Volcano's own queues stay.")
+
+
 def remarks(_name: str, spec: Mapping[str, Any]) -> list[str]:
     ignored = "min" in spec and not _entitled(spec)
     return ["min is ignored: a queue with quotaType volcanoCapabilityQuota guarantees nothing."] if ignored else []

@@ -25,6 +25,11 @@ def may_pass(text: str) -> bool:
     return _OF_OTHERS.search(text) is not None
 
 
+def of_volcano(text: str) -> bool:
+    """Whether Volcano itself refuses something of a queue, and not who may do what, or a policy."""
+    return 'webhook "validatequeue.volcano.sh" denied' in text
+
+
 def of_check_mode(text: str, others: Collection[str]) -> bool:
     """Whether it is only said because check mode did not write the other queues: a parent that an earlier task may have
     left out to make, or a queue of this very declaration."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from paddleflow_core.kube import config
 from paddleflow_core.kube.connection import Connection, Credentials
 from paddleflow_core.kube.errors import ConfigError
@@ -217,6 +218,34 @@ def test_a_kubeconfig_can_be_data(site: Site) -> None:
     made = site.resolve(kubeconfig=named("inline", **{"certificate-authority-data": "UEVN"}))
     assert (made.server, made.ca) == ("https://inline:6443", "PEM")
     assert made.source == "the kubeconfig in the option kubeconfig, context inline"
+
+
+@pytest.mark.parametrize("write", [yaml.safe_dump, json.dumps])
+def test_a_kubeconfig_can_be_text(site: Site, write: Callable[[Any], str]) -> None:
+    made = site.resolve(kubeconfig=write(named("data")))
+    assert made == site.resolve(kubeconfig=named("data"))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: b: s3cret\n  key: s3cret", "The kubeconfig in the option kubeconfig is no YAML (mapping values are not"),
+        ("a: 2026-99-99\nb: s3cret", "is no YAML (it cannot be decoded): fetch it again."),
+        ("s3cret:6443\ns3cret", "The kubeconfig in the option kubeconfig holds no kubeconfig: write it anew, or name"),
+    ],
+)
+def test_a_text_that_is_no_kubeconfig_is_not_quoted(site: Site, text: str, sentence: str) -> None:
+    said = site.refusal(kubeconfig=text)
+    assert sentence in said
+    assert "s3cret" not in said
+
+
+@pytest.mark.parametrize("variable", ["K8S_AUTH_KUBECONFIG", "KUBECONFIG"])
+def test_a_variable_names_kubeconfigs_and_holds_none(site: Site, variable: str) -> None:
+    site.environment[variable] = yaml.safe_dump(named("data"))
+    assert site.refusal() == (
+        f"{variable} holds a kubeconfig, and not the path of one: write it to a file, and name that."
+    )
 
 
 def test_a_home_is_the_environments(site: Site) -> None:

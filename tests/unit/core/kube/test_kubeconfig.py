@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,18 @@ def test_everything_that_a_kubeconfig_says() -> None:
         ),
         namespace="team",
     )
+
+
+def test_a_python_without_pyyaml_is_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "one").write_text(json.dumps(config()), encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(ConfigError) as raised:
+        kubeconfig.read([tmp_path / "one"])
+    said = str(raised.value)
+    assert said.startswith(
+        f"The kubeconfig {tmp_path}/one needs the Python package PyYAML, which {sys.executable} cannot"
+    )
+    assert "have the task run on the control node (delegate_to: localhost), or run" in said
 
 
 def test_paths_start_from_the_file_that_they_stand_in(tmp_path: Path) -> None:

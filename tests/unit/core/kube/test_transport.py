@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -39,6 +40,20 @@ def get(transport: Transport, **options: Any) -> Any:
 
 def post(transport: Transport, **options: Any) -> Any:
     return transport.request("POST", "/x", asked=ASKED._replace(verb="create"), body={"a": 1}, **options)
+
+
+def test_a_python_without_urllib3_is_told_what_to_do(
+    stub: Stub, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task may run on a node, of which nobody said that it has one."""
+    monkeypatch.setitem(sys.modules, "urllib3", None)
+    with pytest.raises(errors.ConfigError) as raised:
+        get(connect())
+    assert str(raised.value) == (
+        f"The API server {stub.url} (the stub) needs the Python package urllib3, which {sys.executable} cannot import "
+        "(import of urllib3 halted; None in sys.modules): have the task run on the control node (delegate_to: localhost), "
+        f"or run {sys.executable} -m pip install PyYAML urllib3."
+    )
 
 
 # ---- what is sent ---------------------------------------------------------------------------------------------------
@@ -208,9 +223,13 @@ def test_a_plain_no_is_final(stub: Stub, connect: Connect, code: int) -> None:
     assert len(stub.seen) == 1
 
 
-def test_a_deadline_that_has_passed_sends_nothing(stub: Stub, connect: Connect) -> None:
-    with pytest.raises(errors.UnreachableError, match="did not answer in time"):
+def test_a_deadline_that_has_passed_sends_nothing_and_blames_no_server(stub: Stub, connect: Connect) -> None:
+    with pytest.raises(errors.UnreachableError) as raised:
         get(connect(), deadline=time.monotonic() - 1)
+    assert (raised.value.cause, raised.value.sent) == ("timeout", False)
+    assert str(raised.value) == (
+        "Could not get Queue ml: the task's time was over before this was asked: raise wait_timeout (of an info, timeout)."
+    )
     assert stub.seen == []
 
 

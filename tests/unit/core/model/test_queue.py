@@ -147,6 +147,17 @@ def test_what_is_wrong_with_a_queue(name: str, spec: dict[str, Any], text: str) 
     assert any(line.startswith(text) for line in said(name, **spec)), said(name, **spec)
 
 
+def test_volcanos_own_queues_are_not_taken_away() -> None:
+    said = {
+        name: [problem.text() for problem in queue.absent_problems(name)] for name in ("default", "root", "research")
+    }
+    assert said == {
+        "default": ["name is 'default', but must be another name. Volcano's own queues stay."],
+        "root": ["name is 'root', but must be another name. Volcano's own queues stay."],
+        "research": [],
+    }
+
+
 def test_a_good_queue_has_no_problems() -> None:
     assert said("a", min={"cpu": 1, "memory": "1Gi"}, max={"cpu": "1000m"}, parent="b", lendable=False) == []
 

@@ -32,6 +32,11 @@ def test_only_what_other_queues_are_to_blame_for_may_pass(who: str, text: str, p
     assert refusal.may_pass(SAID.format(who, text)) is passing
 
 
+def test_what_volcano_refuses_of_a_queue_is_told_from_what_others_do() -> None:
+    assert refusal.of_volcano(SAID.format("queue", "`default` queue can not be deleted"))
+    assert not refusal.of_volcano('Could not delete: admission webhook "policy.example.org" denied the request: no.')
+
+
 @pytest.mark.parametrize(
     ("text", "others", "only"),
     [
