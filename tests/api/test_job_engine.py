@@ -112,7 +112,7 @@ def test_a_job_is_resized_without_losing_those_that_stay(engine: Engine) -> None
     for replicas in (2, 4):
         wanted = {**spec, "members": [{**spec["members"][0], "replicas": replicas}]}
         live = engine.get("resized")
-        assert list(changes.problems(job.NOUN["spec"], job.declared(live), wanted, "running")) == []
+        assert list(changes.problems(job.declared(live), wanted, "running")) == []
         (again,) = job.build("resized", SPACE, wanted)
         revised = changes.revised(live, again, wanted, {})
         engine.api.kubectl(

@@ -166,7 +166,7 @@ def _revised(request: Request, built: Object, recreate: bool, given: Given, live
     now: str = state.observe(live)["state"]
     ended = now in state.FINAL
     old = job.declared(live)
-    found = list(changes.problems(job.NOUN["spec"], old, request.spec, "running" if ended else now))
+    found = list(changes.problems(old, request.spec, "running" if ended else now))
     if not found:
         return changes.revised(live, built, request.spec, given)
     if recreate:
