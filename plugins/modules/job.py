@@ -296,6 +296,7 @@ options:
   members:
     description:
       - The pods of a distributed job, by role.
+      - What stands beside it holds for every member that does not say it for itself.
     type: list
     elements: dict
     suboptions:
@@ -340,7 +341,6 @@ options:
             description:
               - Jobs of a higher priority run before others of their queue.
               - It can be changed until the job runs.
-              - When nothing is given it is V(NORMAL).
               - One of V(VERY_LOW), V(LOW), V(NORMAL), V(HIGH), V(VERY_HIGH), in any case.
             type: str
       flavour:
@@ -480,20 +480,17 @@ options:
         description:
           - A port that the pods listen on; of the member that leads also the port that a framework's pods find each other by.
           - V(0) is none.
-          - When nothing is given it is V(0).
         type: int
       restart_policy:
         description:
           - Whether Kubernetes starts a container again when it ends, without end.
           - V(Never) leaves that to O(retry_limit).
-          - When nothing is given it is V(Never).
           - One of V(Never), V(OnFailure), V(Always), in any case.
         type: str
       retry_limit:
         description:
           - How often a command that failed is started again in its pod, before the job has failed.
           - Being evicted, preempted or stopped is no failure.
-          - When nothing is given it is V(0).
         type: int
       min_available:
         description:
@@ -786,6 +783,7 @@ options:
       members:
         description:
           - The pods of a distributed job, by role.
+          - What stands beside it holds for every member that does not say it for itself.
         type: list
         elements: dict
         suboptions:
@@ -830,7 +828,6 @@ options:
                 description:
                   - Jobs of a higher priority run before others of their queue.
                   - It can be changed until the job runs.
-                  - When nothing is given it is V(NORMAL).
                   - One of V(VERY_LOW), V(LOW), V(NORMAL), V(HIGH), V(VERY_HIGH), in any case.
                 type: str
           flavour:
@@ -970,20 +967,17 @@ options:
             description:
               - A port that the pods listen on; of the member that leads also the port that a framework's pods find each other by.
               - V(0) is none.
-              - When nothing is given it is V(0).
             type: int
           restart_policy:
             description:
               - Whether Kubernetes starts a container again when it ends, without end.
               - V(Never) leaves that to O(retry_limit).
-              - When nothing is given it is V(Never).
               - One of V(Never), V(OnFailure), V(Always), in any case.
             type: str
           retry_limit:
             description:
               - How often a command that failed is started again in its pod, before the job has failed.
               - Being evicted, preempted or stopped is no failure.
-              - When nothing is given it is V(0).
             type: int
           min_available:
             description:

@@ -111,6 +111,9 @@ def test_what_may_change_is_changed_and_the_rest_is_another_job(engine: Engine) 
     message = refused(engine, "changes", **other)
     assert "image is changed from 'registry.example.org/run:1'" in message
     assert "use recreate" in message
+    respelled = {**more, "flavour": {"cpu": "1000m", "memory": "1024Mi"}, "retry_limit": 0, "labels": {"team": "a"}}
+    for recreate in (False, True):
+        assert done(engine, "changes", **respelled, recreate=recreate) == "unchanged"
     assert run(engine, "changes", check=True, **other, recreate=True)["objects"][0]["action"] == "recreated"
     assert done(engine, "changes", **other, recreate=True) == "recreated"
     assert engine.get("changes")["metadata"]["uid"] != uid
@@ -156,6 +159,13 @@ def test_flavours_and_queues_that_are_named_have_to_be_there(engine: Engine) -> 
         engine, "lost", **{**ONE, "scheduling_policy": {"queue": "nowhere"}}
     )
     assert "flavour.name is 'huge'" in refused(engine, "lost", **{**ONE, "flavour": {"name": "huge"}})
+    # In check mode an earlier task may have left out to make them.
+    lost = {**ONE, "scheduling_policy": {"queue": "nowhere"}, "flavour": {"name": "huge"}, "fs": {"name": "data"}}
+    would = run(engine, "lost", check=True, **lost)
+    assert [one["action"] for one in would["objects"]] == ["created"]
+    warned = str(would["warnings"])
+    for missing in ("Queue nowhere", "Flavour huge", "FileSystem data"):
+        assert f"{missing} is not there: check mode takes it that an earlier task makes it." in warned
     huge = {"apiVersion": "paddleflow.org/v1alpha1", "kind": "Flavour", "metadata": {"name": "huge"}}
     size = {"cpu": "16", "memory": "64Gi"}
     engine.api.kubectl("apply", "--filename=-", stdin=json.dumps({**huge, "spec": size}))

@@ -80,6 +80,10 @@ class Engine:
     def retried(self, name: str, times: int) -> None:
         self.wait(lambda: self.get(name)["status"].get("retryCount") == times)
 
+    def ended(self, name: str, **pods: int) -> None:
+        """Once the engine has taken up that so many have: it decides what comes of that in the same step."""
+        self.wait(lambda: pods.items() <= self.get(name)["status"].items())
+
     def renewed(self, name: str, before: dict[str, str]) -> None:
         def now() -> set[str]:
             return {pod["metadata"]["uid"] for pod in self.pods(name).values()}

@@ -26,7 +26,7 @@ def live(file: Any, applied: Mapping[str, Any], manager: str = "paddleflow") -> 
     tables: list[Mapping[str, Field]] = []
     if own:
         tables = [file.NOUN["spec"] if "status" in file.NOUN else AMOUNTS]
-        found["spec"] = _kept(found["spec"], tables[0])
+        found["spec"] = respelled(found["spec"], tables[0])
     metadata = {key: value for key, value in found["metadata"].items() if value != {}}
     metadata |= {"uid": "1", "resourceVersion": "7", "creationTimestamp": "2026-01-31T08:00:00Z", "generation": 1}
     named = {
@@ -44,7 +44,8 @@ def _owned(value: Any) -> dict[str, Any]:
     return {f"f:{key}": _owned(below) for key, below in value.items()} if isinstance(value, dict) else {}
 
 
-def _kept(value: dict[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
+def respelled(value: Mapping[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
+    """The same with other spellings of its amounts, and with its defaults written out."""
     given = {name: _respelled(one, fields[name]) if name in fields else one for name, one in value.items()}
     defaults = {
         name: field["default"]
@@ -61,7 +62,7 @@ def _respelled(value: Any, field: Field) -> Any:
         case "resources":
             return {name: text(parse(amount), binary=True) for name, amount in value.items()}
         case "object" if "fields" in field:
-            return _kept(value, field["fields"])
+            return respelled(value, field["fields"])
         case "map" if "items" in field:
             return {key: _respelled(one, field["items"]) for key, one in value.items()}
         case "list" if "items" in field:

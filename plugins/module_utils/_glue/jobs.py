@@ -41,7 +41,9 @@ def run() -> NoReturn:
             )
             for one in declarations
         ]  # fmt: skip
-        outcomes = jobs.carry(how, requests, module.params["recreate"])
+        outcomes, remarks = jobs.carry(how, requests, module.params["recreate"])
+        for text in remarks:
+            module.warn(text)
         if module.params["wait"] and not module.check_mode and not any(one.error for one in outcomes):
             outcomes = _ready(how, requests, outcomes, module.params["wait_until"])
     except KubeError as error:

@@ -49,7 +49,8 @@ def declare(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
         except KubeError as error:
             outcomes[position] = _unserved(run, one, error)
     live = _read(run, items, outcomes)
-    run = run._replace(queues=frozenset(one.name for one in items.values() if order.is_queue(one.wanted.object)))
+    queues = frozenset(one.name for one in items.values() if order.is_queue(one.wanted.object))
+    run = run._replace(queues=run.queues | queues)
     run.extra.prepare(run, items, live, outcomes)
     written, gone = _waves(items, live)
     for number, wave in enumerate(written, 1):

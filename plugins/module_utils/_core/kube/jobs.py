@@ -15,7 +15,15 @@ from ..model.jobs import changes, lookups, pods, state, stop, tasks
 from ..model.names import option, slug
 from . import stopping
 from .declare import declare, named
-from .errors import BadRequestError, DeclarationError, ForbiddenError, KubeError, MissingError, NotFoundError
+from .errors import (
+    BadRequestError,
+    DeclarationError,
+    ForbiddenError,
+    KindNotServedError,
+    KubeError,
+    MissingError,
+    NotFoundError,
+)
 from .wanted import Outcome, Wanted
 
 if t.TYPE_CHECKING:
@@ -40,7 +48,8 @@ class Request(t.NamedTuple):
     where: str
 
 
-def carry(run: Run, requests: Sequence[Request], recreate: bool) -> list[Outcome]:
+def carry(run: Run, requests: Sequence[Request], recreate: bool) -> tuple[list[Outcome], list[str]]:
+    """What became of each, and what is worth a look."""
     staying = _staying(run, requests)
     left = [one for position, one in enumerate(requests) if one.state == "present" and position not in staying]
     known = _Known(run, {tasks.queue(one.spec) for one in left} - {""})
@@ -54,10 +63,12 @@ def carry(run: Run, requests: Sequence[Request], recreate: bool) -> list[Outcome
         else:
             engine: t.Literal["absent", "found"] = "absent" if request.state == "absent" else "found"
             wanted.append(Wanted(_identity(request), engine, foreground=True, where=request.where))
+    run = run._replace(queues=frozenset(known.unmade))
     written = iter(declare(run, [one for one in wanted if isinstance(one, Wanted)]))
     outcomes = [one if isinstance(one, Outcome) else next(written) for one in wanted]
     outcomes = _elsewhere(run, requests, outcomes)
-    return [_completed(run, request, one) for request, one in zip(requests, outcomes, strict=True)]
+    done = [_completed(run, request, one) for request, one in zip(requests, outcomes, strict=True)]
+    return done, known.remarks
 
 
 def _completed(run: Run, request: Request, outcome: Outcome) -> Outcome:
@@ -148,6 +159,8 @@ def _wanted(known: _Known, request: Request, recreate: bool) -> Wanted | Outcome
     if problems:
         wrong = DeclarationError(f"Job {request.namespace}/{request.name}: {' '.join(problems)}")
         return Outcome(Wanted(identity, where=request.where), "failed", error=wrong)
+    # A flavour that is not there yet is of no size; a job that names it can be made all the same.
+    given = {"flavours": {name: {} for name in lookups.named(request.spec).flavours}, **given}
     (built,) = job.build(request.name, request.namespace, request.spec, given)
     for part, values in request.metadata.items():
         if values:
@@ -166,7 +179,7 @@ def _revised(request: Request, built: Object, recreate: bool, given: Given, live
     now: str = state.observe(live)["state"]
     ended = now in state.FINAL
     old = job.declared(live)
-    found = list(changes.problems(job.NOUN["spec"], old, request.spec, "running" if ended else now))
+    found = list(changes.problems(old, request.spec, "running" if ended else now))
     if not found:
         return changes.revised(live, built, request.spec, given)
     if recreate:
@@ -198,16 +211,17 @@ def _stopped(run: Run, outcome: Outcome) -> Outcome:
         return outcome._replace(action="unchanged") if outcome.error is None else outcome
     now: str = state.observe(live)["state"]
     orders = changes.stop(live, now, _WHY)
-    if orders is None or stop.STOP in live["metadata"].get("annotations", {}):
+    # The reason alone stops nothing: it is written first, and what follows may have failed.
+    if orders is None or (now == "terminating" and stop.STOP in live["metadata"].get("annotations", {})):
         return outcome
+    after: Object | None = live
     try:
-        if not run.check:
-            live = stopping.stop(run, live, orders)
+        after = stopping.stop(run, live, orders)
     except NotFoundError:  # it is gone meanwhile
         pass
     except KubeError as error:
         return outcome.failing(error)
-    return outcome._replace(after=live, steered=("stopped", now, "terminated"))
+    return outcome if after is None else outcome._replace(after=after, steered=("stopped", now, "terminated"))
 
 
 def observe(client: Client, live: Object, deadline: float | None = None) -> dict[str, t.Any]:
@@ -221,65 +235,95 @@ def observe(client: Client, live: Object, deadline: float | None = None) -> dict
 
 
 class _Known:
-    """What the cluster says of what declarations name, each thing asked for once, and only what is named."""
+    """What the cluster says of what declarations name, each thing asked for once, and only what is named. In check mode an
+    earlier task may have left out to make what is not there: that counts as not asked, with a remark."""
 
     def __init__(self, run: Run, queues: Collection[str]) -> None:
         self._run, self._named = run, queues
         self._flavours: dict[str, Mapping[str, t.Any]] | None = None
         self._mounts: dict[str, dict[str, Mount]] = {}
         self._queues: Mapping[str, Mapping[str, t.Any]] | None = None
+        # A kind that is not served has no objects yet.
+        self._unserved = contextlib.suppress(KindNotServedError) if run.check else contextlib.nullcontext()
+        self.unmade: set[str] = set()  # queues
+        self.remarks: list[str] = []
 
     def given(self, namespace: str, spec: Mapping[str, t.Any]) -> Given:
         asked = lookups.named(spec)
         found: Given = {}
         if asked.flavours:
-            found["flavours"] = self._all_flavours()
+            known = self._all_flavours()
+            if not self._unmade("Flavour", asked.flavours - {*flavour.BUILT_IN, *known}):
+                found["flavours"] = known
         if asked.mounts:
-            if namespace not in self._mounts:
-                self._mounts[namespace] = self._file_systems(namespace)
-            found["mounts"] = self._granted(namespace, asked.mounts)
+            mounts = self._granted(namespace, asked.mounts)
+            unknown: dict[str, Mount] = {key: {} for key in self._unmade("FileSystem", asked.mounts - {*mounts})}
+            found["mounts"] = {**mounts, **unknown}
         if asked.queue:
-            found["queue"] = lookups.queue(self._queue(asked.queue))
+            live = self._queue(asked.queue)
+            if live is not None:
+                found["queue"] = lookups.queue(live)
         if asked.kind:
-            found["kinds"] = self._served(asked.kind)
+            served = self._served(asked.kind)
+            if not self._unmade("The kind", {asked.kind} - {*served}):
+                found["kinds"] = served
         return found
+
+    def _unmade(self, kind: str, missing: Collection[str]) -> Collection[str]:
+        """Those of what is missing that an earlier task may make."""
+        if not self._run.check:
+            return ()
+        for name in sorted(missing):
+            text = f"{kind} {name} is not there: check mode takes it that an earlier task makes it."
+            if text not in self.remarks:
+                self.remarks.append(text)
+        return missing
 
     def _all_flavours(self) -> dict[str, Mapping[str, t.Any]]:
         if self._flavours is None:
+            self._flavours = {}
             kind = self._run.client.kind(flavour.NOUN["api"], flavour.NOUN["kind"])
-            listed = self._run.client.list(kind, deadline=self._run.deadline).items
-            self._flavours = {own.name_of(one): flavour.declared(one) for one in listed}
+            with self._unserved:
+                listed = self._run.client.list(kind, deadline=self._run.deadline).items
+                self._flavours = {own.name_of(one): flavour.declared(one) for one in listed}
         return self._flavours
 
     def _file_systems(self, namespace: str) -> dict[str, Mount]:
         kind = self._run.client.kind(*FILE_SYSTEM)
-        listed = self._run.client.list(kind, namespace, deadline=self._run.deadline).items
         found: dict[str, Mount] = {}
-        for one in listed:
-            mount = lookups.mount(one)
-            # A declaration names a file system by its name or by its id.
-            found.update(dict.fromkeys((own.name_of(one), mount["id"]), mount))
+        with self._unserved:
+            for one in self._run.client.list(kind, namespace, deadline=self._run.deadline).items:
+                mount = lookups.mount(one)
+                # A declaration names a file system by its name or by its id.
+                found.update(dict.fromkeys((own.name_of(one), mount["id"]), mount))
         return found
 
     def _granted(self, namespace: str, asked: Collection[str]) -> dict[str, Mount]:
         """With those of other namespaces: named with theirs, or known by the claim that is made here for who was granted one."""
+        if namespace not in self._mounts:
+            self._mounts[namespace] = self._file_systems(namespace)
         found = self._mounts[namespace]
         for key in sorted(set(asked) - set(found)):
             space, slash, name = key.rpartition("/")
             kind = self._run.client.kind(*(FILE_SYSTEM if slash else ("v1", "PersistentVolumeClaim")))
             wanted = slug(name) if slash else pods.claim(key)
-            one = self._run.client.find(kind, wanted, space or namespace, deadline=self._run.deadline)
-            if one is not None:
-                found[key] = lookups.mount(one) if slash else {"id": key}
+            with self._unserved:
+                one = self._run.client.find(kind, wanted, space or namespace, deadline=self._run.deadline)
+                if one is not None:
+                    found[key] = lookups.mount(one) if slash else {"id": key}
         return found
 
-    def _queue(self, name: str) -> Mapping[str, t.Any]:
+    def _queue(self, name: str) -> Mapping[str, t.Any] | None:
         if self._queues is None:
+            self._queues = {}
             kind = self._run.client.kind("scheduling.volcano.sh/v1beta1", "Queue")
-            self._queues = named(self._run.client, kind, "", self._named, self._run.deadline)
+            with self._unserved:
+                self._queues = named(self._run.client, kind, "", self._named, self._run.deadline)
         if name not in self._queues:
-            raise MissingError(f"Queue {name} does not exist: declare it first, or name another one.")
-        return self._queues[name]
+            if not self._unmade("Queue", {name}):
+                raise MissingError(f"Queue {name} does not exist: declare it first, or name another one.")
+            self.unmade.add(name)
+        return self._queues.get(name)
 
     def _served(self, asked: str) -> list[str]:
         name, _dot, api = asked.partition(".")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plan import compare, view
+from ..plan import compare, order, view
 from ..plan.refusal import of_check_mode
 from .errors import (
     AlreadyExistsError,
@@ -77,7 +77,7 @@ def _would(run: Run, item: Item, before: Object | None) -> Outcome:
     except NotFoundError:
         return Outcome(wanted, "created", None, wanted.object)
     except InvalidError as error:
-        if run.check and of_check_mode(str(error), run.queues - {item.name}):
+        if _unwritten(run, item, error):
             after = wanted.object if before is None else {**before, "spec": wanted.object.get("spec")}
             return Outcome(wanted, "created" if before is None else "changed", before, after)
         if before is None or not _frozen(error) or not wanted.recreate:
@@ -87,6 +87,12 @@ def _would(run: Run, item: Item, before: Object | None) -> Outcome:
     if before is not None and old == new and compare.owned_fields(before, run.client.manager) is not None:
         return Outcome(wanted, "unchanged", before, before)
     return Outcome(wanted, "created" if before is None else "changed", before, after)
+
+
+def _unwritten(run: Run, item: Item, error: KubeError) -> bool:
+    """Whether it is only said because check mode did not write other queues."""
+    itself = {item.name} if order.is_queue(item.wanted.object) else set()
+    return run.check and of_check_mode(str(error), run.queues - itself)
 
 
 def _applied(wanted: Wanted, before: Object | None, after: Object) -> Outcome:
@@ -114,7 +120,7 @@ def _made_again(run: Run, item: Item, before: Object) -> Outcome:
 
 def _recreated(run: Run, item: Item, before: Object) -> Outcome:
     wanted = item.wanted
-    _renewable(run, wanted)
+    _renewable(run, item)
     if run.check:
         return Outcome(wanted, "recreated", before, wanted.object)
     _delete(run, item, before)
@@ -126,17 +132,17 @@ def _recreated(run: Run, item: Item, before: Object) -> Outcome:
     return Outcome(wanted, "recreated", before, after)
 
 
-def _renewable(run: Run, wanted: Wanted) -> None:
+def _renewable(run: Run, item: Item) -> None:
     """What exists is not taken away for what cannot be made.
 
     :raises KubeError: when it cannot
     """
     try:
-        run.client.create(wanted.object, dry_run=True, deadline=run.deadline)
+        run.client.create(item.wanted.object, dry_run=True, deadline=run.deadline)
     except AlreadyExistsError:  # the last thing that is looked at
         return
     except (ForbiddenError, InvalidError) as error:
-        if not any(words in str(error) for words in _HELD):
+        if not any(words in str(error) for words in _HELD) and not _unwritten(run, item, error):
             raise
 
 

@@ -6,30 +6,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import typing as t
 
+from ..model.jobs.stop import STOP
 from .errors import AlreadyExistsError
 
 if t.TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .client import Object
     from .wanted import Run
 
 
-def stop(run: Run, live: Mapping[str, t.Any], orders: tuple[Object, Object | None]) -> Object:
-    """The job as it is once its reason stands on it; its engine has been told, or where there is none it is deleted.
+def stop(run: Run, live: Object, orders: tuple[Object, Object | None]) -> Object | None:
+    """The job as it is once its reason stands on it; its engine has been told, or where there is none it is deleted. None
+    when both were done before. A reason that stands there alone is that of a stop which failed in the middle, so it stays.
 
     :param live: of the job's object at least its kind and identity
     :raises NotFoundError: when it is gone
     """
     patch, command = orders
     kind, name, namespace = run.client.address(live, deadline=run.deadline)
-    found = run.client.patch(kind, name, patch, namespace, deadline=run.deadline)
-    if command is not None:
-        with contextlib.suppress(AlreadyExistsError):  # it was told already
-            run.client.create(command, deadline=run.deadline)
-    else:
-        run.client.delete(kind, name, namespace, uid=live["metadata"]["uid"], deadline=run.deadline)
+    begun = STOP in live["metadata"].get("annotations", {})
+    found = live if begun else run.client.patch(kind, name, patch, namespace, dry_run=run.check, deadline=run.deadline)
+    if command is None:
+        uid = live["metadata"]["uid"]
+        run.client.delete(kind, name, namespace, uid=uid, dry_run=run.check, deadline=run.deadline)
+        return found
+    try:
+        run.client.create(command, dry_run=run.check, deadline=run.deadline)
+    except AlreadyExistsError:  # it was told already
+        return None if begun else found
     return found

@@ -86,7 +86,7 @@ class Run(t.NamedTuple):
     extra: Extra = Extra()
     # Until when what a webhook of Volcano says may be of a moment ago.
     patience: float = 0.0
-    # In check mode: the names of queues that would be written too.
+    # In check mode: the names of queues that would be written too, here or by an earlier task.
     queues: frozenset[str] = frozenset()
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .names import KEY, LABEL, LABEL_VALUE
 
@@ -40,11 +40,10 @@ _POLICY: dict[str, Field] = {
     "priority": {
         "type": "string",
         "enum": ["VERY_LOW", "LOW", "NORMAL", "HIGH", "VERY_HIGH"],
-        "default": "NORMAL",
     },
 }
 
-# What a job says for all of its members, and a member for itself.
+# What a job says for all of its members, and a member for itself. Where neither does there is a default; a member alone has none.
 _COMMON: dict[str, Field] = {
     "labels": {
         "type": "map",
@@ -66,16 +65,12 @@ _COMMON: dict[str, Field] = {
     },
     "command": {"type": "string", "max": 131072, "immutable": True},
     "args": {"type": "list", "items": {"type": "string"}, "max": 4096, "immutable": True},
-    "port": {"type": "int", "min": 0, "max": 65534, "default": 0, "immutable": True},
-    "restartPolicy": {
-        "type": "string",
-        "enum": ["Never", "OnFailure", "Always"],
-        "default": "Never",
-        "immutable": True,
-    },
-    "retryLimit": {"type": "int", "min": 0, "max": 1000, "default": 0, "immutable": True},
+    "port": {"type": "int", "min": 0, "max": 65534, "immutable": True},
+    "restartPolicy": {"type": "string", "enum": ["Never", "OnFailure", "Always"], "immutable": True},
+    "retryLimit": {"type": "int", "min": 0, "max": 1000, "immutable": True},
     "minAvailable": {"type": "int", "min": 0, "max": 10000},
 }
+_DEFAULTS: dict[str, Any] = {"port": 0, "restartPolicy": "Never", "retryLimit": 0}
 
 NOUN: Noun = {
     "api": "batch.volcano.sh/v1alpha1",
@@ -101,10 +96,12 @@ NOUN: Noun = {
         },
         "displayName": {"type": "string", "max": 512},
         **_COMMON,
+        **{name: {**_COMMON[name], "default": default} for name, default in _DEFAULTS.items()},
         "schedulingPolicy": {
             "type": "object",
             "fields": {
                 **_POLICY,
+                "priority": {**_POLICY["priority"], "default": "NORMAL"},
                 "schedulerName": {
                     "type": "string",
                     "pattern": _NAME,

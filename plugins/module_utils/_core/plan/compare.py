@@ -97,8 +97,8 @@ def holds(wanted: object, live: object, amounts: bool | None = None, whole: bool
         return not wanted and live is None
     if isinstance(wanted, bool) or isinstance(live, bool):
         return wanted is live
-    # Where it writes quantities in its own form, a whole number may come back as text.
-    return wanted == live or (amounts is True and isinstance(live, str) and quantity.same(wanted, live))
+    # A whole number may be text in the one and none in the other.
+    return wanted == live or (amounts is True and quantity.same(wanted, live))
 
 
 def _amounts(key: object, above: bool | None) -> bool | None:

@@ -17,7 +17,7 @@ from paddleflow_core.plan import compare, node_groups
 from paddleflow_core.workflow.declared import Documented, DocumentedRun
 
 from tests.support import documents
-from tests.support.live import live
+from tests.support.live import live, respelled
 from tests.support.nouns import APPLIED, FILES, KnownJob
 from tools import tree
 
@@ -120,8 +120,20 @@ def test_a_job_that_was_applied_needs_nothing_more(spec: dict[str, Any]) -> None
     (built,) = job.build("any", "team", spec)
     found = live(job, built)
     assert job.declared(found) == spec
-    assert list(changes.problems(job.NOUN["spec"], job.declared(found), spec, "running")) == []
+    assert list(changes.problems(job.declared(found), spec, "running")) == []
     assert compare.compare(changes.revised(found, built, spec, {}), found, exact=False) is compare.Verdict.SAME
+
+
+@FEW
+@given(documents.valid(KnownJob, name="any"))
+def test_a_job_of_other_spellings_and_written_out_defaults_is_the_same_job(spec: dict[str, Any]) -> None:
+    (live_one,) = job.build("any", "team", spec)
+    again = respelled(spec, job.NOUN["spec"])
+    for old, new in ((spec, again), (again, spec)):
+        (found,) = job.build("any", "team", old)
+        assert list(changes.problems(old, new, "running")) == []
+        assert changes.same(found, new)
+    assert changes.revised(live_one, job.build("any", "team", again)[0], again, {})["spec"] == live_one["spec"]
 
 
 @settings(max_examples=30)

@@ -13,14 +13,14 @@ from paddleflow_core.model import job
 from paddleflow_core.model.jobs import changes, stop, tasks
 
 from tests.support import jobs
+from tests.support.live import respelled
 
-SPEC = job.NOUN["spec"]
 RIGID = jobs.distributed("pytorch", {"role": "master"}, {"role": "worker", "replicas": 2}, command="run")
 ELASTIC = jobs.distributed("pytorch", {"role": "worker", "replicas": 2, "maxReplicas": 4}, command="run")
 
 
 def said(old: dict[str, Any], new: dict[str, Any], now: str) -> list[str]:
-    return [problem.text() for problem in changes.problems(SPEC, old, new, now)]
+    return [problem.text() for problem in changes.problems(old, new, now)]
 
 
 def with_policy(**policy: Any) -> dict[str, Any]:
@@ -65,7 +65,7 @@ ONLY = "Only another job can have it: use recreate."
         (RIGID, with_policy(queue="other"), "pending", "schedulingPolicy.queue is changed from 'vision' to 'other', but must be what it was."),
         (RIGID, with_policy(preemptable=False), "pending", "schedulingPolicy.preemptable is changed from True to False"),
         (RIGID, replicas(RIGID, 3), "running", "members[1].replicas is changed from 2 to 3, but must be what it was."),
-        (ELASTIC, replicas(ELASTIC, 3, image="x"), "running", "members[0].image is changed from None to 'x', but must be what it was."),
+        (ELASTIC, replicas(ELASTIC, 3, image="x"), "running", "members[0].image is changed from 'registry.example.org/pytorch:3.5.1' to 'x'"),
         (RIGID, {**RIGID, "members": RIGID["members"][:1]}, "running", "members is changed from [{"),
         (RIGID, {**RIGID, "minAvailable": 2}, "running", "minAvailable is changed from None to 2, but must be what it was."),
     ],
@@ -75,6 +75,63 @@ def test_everything_else_is_named_with_its_remedy(
 ) -> None:
     found = said(old, new, now)
     assert any(line.startswith(text) for line in found), found
+
+
+SIZED: dict[str, Any] = {**RIGID, "flavour": {"cpu": 1, "memory": "1Gi", "scalarResources": {"nvidia.com/gpu": 1}}}
+TUNED: dict[str, Any] = {**RIGID, "fs": {"name": "data"}, "retryLimit": 2, "env": {"PF_JOB_RESTART_POLICY": "Always"}}
+
+
+def with_member(spec: dict[str, Any], **more: Any) -> dict[str, Any]:
+    first, *others = spec["members"]
+    return {**spec, "members": [{**first, **more}, *others]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (SIZED, {**SIZED, "flavour": {**SIZED["flavour"], "cpu": "1"}}),
+        (SIZED, {**SIZED, "flavour": {**SIZED["flavour"], "cpu": "1000m", "memory": "1024Mi"}}),
+        (SIZED, {**SIZED, "flavour": {**SIZED["flavour"], "scalarResources": {"nvidia.com/gpu": "1e0"}}}),
+        (SIZED, {**SIZED, "flavour": {"name": "customFlavour", "scalarResources": {"nvidia.com/gpu": 1}}}),
+        (SIZED, with_member(SIZED, flavour={**SIZED["flavour"], "cpu": "1.0"})),
+        (with_member(RIGID, flavour={"cpu": 2}), with_member(RIGID, flavour={"cpu": "2", "memory": "1Gi"})),
+        (RIGID, {**RIGID, "port": 0, "restartPolicy": "Never", "retryLimit": 0}),
+        (RIGID, with_policy(priority="NORMAL", schedulerName="volcano", preemptable=True, requeueOnPreempt=True)),
+        (with_policy(networkTopology={"highestTierAllowed": 1}), with_policy(networkTopology={"highestTierAllowed": 1, "mode": "hard"})),
+        (TUNED, {**TUNED, "fs": {"name": "data", "readOnly": False}}),
+        # A member's default is the job's field.
+        (TUNED, with_member(TUNED, replicas=1, retryLimit=2, restartPolicy="Always", schedulingPolicy={"priority": "NORMAL"})),
+        (TUNED, {**TUNED, "restartPolicy": "Always"}),
+    ],
+)  # fmt: skip
+def test_another_spelling_and_a_default_that_is_written_out_are_no_change(
+    old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    for before, after in ((old, new), (new, old)):
+        assert said(before, after, "running") == []
+        (live,) = job.build("j", "n", before, jobs.GIVEN)
+        assert changes.same(live, after)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (SIZED, {**SIZED, "flavour": {**SIZED["flavour"], "cpu": "1001m"}}, "flavour is changed from {'cpu': 1, "),
+        (RIGID, {**RIGID, "flavour": {"cpu": 1}}, "flavour is changed from None to {'cpu': 1}"),  # a template may say more
+        (TUNED, with_member(TUNED, retryLimit=0), "members[0].retryLimit is changed from 2 to 0"),
+        (TUNED, {**TUNED, "restartPolicy": "Never"}, "restartPolicy is changed from 'Always' to 'Never'"),
+        (TUNED, with_member(TUNED, restartPolicy="Never"), "members[0].restartPolicy is changed from 'Always' to 'Never'"),
+        ({**RIGID, "flavour": {"name": "gpu"}}, {**RIGID, "flavour": {"name": "flavour1"}}, "flavour is changed from {'name': 'gpu'}"),
+        (TUNED, {**TUNED, "retryLimit": 3}, "retryLimit is changed from 2 to 3"),  # and not of each member again
+    ],
+)  # fmt: skip
+def test_another_value_is_a_change_of_the_field_that_says_it(
+    old: dict[str, Any], new: dict[str, Any], text: str
+) -> None:
+    (only,) = said(old, new, "running")
+    assert only.startswith(text)
+    (live,) = job.build("j", "n", old, jobs.GIVEN)
+    assert not changes.same(live, new)
 
 
 def fields(level: Any) -> dict[str, bool]:
@@ -91,7 +148,7 @@ def fields(level: Any) -> dict[str, bool]:
 
 
 def test_the_table_says_the_same() -> None:
-    found = fields(SPEC)
+    found = fields(job.NOUN["spec"])
     assert {name for name, immutable in found.items() if not immutable} == set(changes.MUTABLE)
 
 
@@ -158,6 +215,12 @@ def test_an_operators_object_is_left_as_it_is_but_for_what_its_declaration_chang
     old, new = revised(spec, {**spec, "schedulingPolicy": {**jobs.POLICY, "priority": "HIGH"}})
     words = json.dumps(old).replace(f'"{tasks.PRIORITIES[tasks.priority(spec)]}"', '"high"')
     assert new == json.loads(words)
+
+
+@pytest.mark.parametrize("case", sorted(jobs.OPERATORS))
+def test_of_an_operators_object_another_spelling_changes_nothing(case: str) -> None:
+    old, new = revised(jobs.OPERATORS[case], respelled(jobs.OPERATORS[case], job.NOUN["spec"]))
+    assert new == old
 
 
 def test_an_operators_object_gets_the_replicas_that_are_declared() -> None:

@@ -10,7 +10,7 @@ from paddleflow_core.model import own
 from paddleflow_core.model.jobs import lookups
 from paddleflow_core.model.jobs.lookups import Named
 
-NOTHING = Named(False, frozenset(), "", "")
+NOTHING = Named(frozenset(), frozenset(), "", "")
 
 
 @pytest.mark.parametrize(
@@ -19,11 +19,11 @@ NOTHING = Named(False, frozenset(), "", "")
         ({}, NOTHING),
         ({"flavour": {"cpu": 1}}, NOTHING),
         ({"flavour": {"name": "customFlavour", "cpu": 1}}, NOTHING),
-        ({"flavour": {"name": "gpu"}}, NOTHING._replace(flavours=True)),
+        ({"flavour": {"name": "gpu"}}, NOTHING._replace(flavours=frozenset(["gpu"]))),
         ({"limitFlavour": {"name": "NONE"}}, NOTHING),
-        ({"limitFlavour": {"name": "gpu"}}, NOTHING._replace(flavours=True)),
-        ({"env": {"PF_JOB_LIMIT_FLAVOUR": "gpu"}}, NOTHING._replace(flavours=True)),
-        ({"members": [{"role": "worker", "flavour": {"name": "gpu"}}]}, NOTHING._replace(flavours=True)),
+        ({"limitFlavour": {"name": "gpu"}}, NOTHING._replace(flavours=frozenset(["gpu"]))),
+        ({"env": {"PF_JOB_LIMIT_FLAVOUR": "gpu"}}, NOTHING._replace(flavours=frozenset(["gpu"]))),
+        ({"members": [{"role": "worker", "flavour": {"name": "gpu"}}]}, NOTHING._replace(flavours=frozenset(["gpu"]))),
         ({"fs": {"name": "data"}}, NOTHING._replace(mounts=frozenset(["data"]))),
         ({"fs": {}}, NOTHING),
         (

@@ -183,6 +183,15 @@ def test_where_a_quantity_is_meant_its_value_counts(key: str) -> None:
     assert plainly(wanted, there, "example.org/v1", exact=True) is Verdict.SAME
 
 
+@pytest.mark.parametrize(("wanted", "there"), [("1", 1), (1, "1"), ("1000m", 1), ("1024Mi", "1Gi"), ("2", 1)])
+def test_of_our_own_kinds_an_amount_stays_as_it_was_first_spelled(wanted: Any, there: Any) -> None:
+    fields: dict[str, Any] = {"cpu": wanted, "scalarResources": {"nvidia.com/gpu": wanted}}
+    verdict = Verdict.DIFFERENT if wanted == "2" else Verdict.SAME
+    for key, value in fields.items():
+        live = {"spec": {key: there if key == "cpu" else {"nvidia.com/gpu": there}}}
+        assert plainly({"spec": {key: value}}, live, "paddleflow.org/v1alpha1", exact=True) is verdict
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_where_the_model_says_quantity_one_is_meant_and_maps_of_text_are_text(name: str) -> None:
     missing = set(_unlike(FILES[name].NOUN["spec"], False))

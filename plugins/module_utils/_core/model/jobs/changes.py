@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .. import canonical
 from ..check import Problem, show
-from . import objects, state, tasks
+from ..job_fields import NOUN
+from . import objects, pods, state, tasks
 from .stop import orders
 
 if TYPE_CHECKING:
@@ -29,43 +31,81 @@ MUTABLE = {
     "minAvailable": _ALIVE,
 }
 _COUNTS = ("replicas", "minAvailable")
+_SMALLEST = canonical.form(NOUN["spec"]["flavour"]["fields"], tasks.SIZE)
+_MEMBERS_POLICY = NOUN["spec"]["members"]["items"]["fields"]["schedulingPolicy"]["fields"]
 
 
-def problems(
-    fields: Mapping[str, Field], old: Mapping[str, Any], new: Mapping[str, Any], now: str
-) -> Iterator[Problem]:
+class _Part(NamedTuple):
+    """A part of a declaration: as it was written, for messages, and what that means."""
+
+    said: Mapping[str, Any]
+    meant: Mapping[str, Any]
+
+    def within(self, name: str) -> _Part:
+        return _Part(self.said.get(name) or {}, self.meant.get(name) or {})
+
+    def entries(self, name: str) -> list[_Part]:
+        return [_Part(*one) for one in zip(self.said.get(name) or (), self.meant.get(name) or (), strict=True)]
+
+
+def problems(old: Mapping[str, Any], new: Mapping[str, Any], now: str) -> Iterator[Problem]:
     """Fields of a declaration that differ and may not, in the state that the job is in. No change is never a problem [D-145]."""
     if now in state.FINAL:
         return
     # Spark's operator ends an application and runs it again when its object changes.
     fixed = tasks.kind(old).startswith("SparkApplication.")
     resizable = [task.resizable and not fixed for task in tasks.tasks(old)]
-    yield from _level(fields, old, new, now, (), resizable)
+    yield from _level(NOUN["spec"], _Part(old, _meant(old)), _Part(new, _meant(new)), now, (), resizable)
 
 
 def _level(
-    fields: Mapping[str, Field],
-    old: Mapping[str, Any],
-    new: Mapping[str, Any],
-    now: str,
-    path: tuple[str | int, ...],
-    resizable: list[bool],
+    fields: Mapping[str, Field], old: _Part, new: _Part, now: str, path: tuple[str | int, ...], resizable: list[bool]
 ) -> Iterator[Problem]:
     for name, field in fields.items():
-        before, after = old.get(name, field.get("default")), new.get(name, field.get("default"))
-        if before == after:
+        before, after = old.said.get(name), new.said.get(name)
+        # What a member leaves out may mean something else than before, but then it is the job's field that was changed.
+        if before == after or old.meant.get(name) == new.meant.get(name):
             continue
         if name == "members" and len(before or ()) == len(after or ()):
-            for number, (one, other) in enumerate(zip(before or (), after or (), strict=True)):
+            for number, (one, other) in enumerate(zip(old.entries(name), new.entries(name), strict=True)):
                 item = field["items"]["fields"]
                 yield from _level(item, one, other, now, (*path, name, number), resizable[number : number + 1])
         elif name == "schedulingPolicy":
-            yield from _level(field["fields"], before or {}, after or {}, now, (*path, name), resizable)
+            yield from _level(field["fields"], old.within(name), new.within(name), now, (*path, name), resizable)
         elif name not in MUTABLE or (name in _COUNTS and not any(resizable)):
-            yield Problem((*path, name), f"changed from {show(before)} to {show(after)}", "what it was", RECREATE)
+            was, becomes = (show(one.said.get(name, one.meant.get(name))) for one in (old, new))
+            yield Problem((*path, name), f"changed from {was} to {becomes}", "what it was", RECREATE)
         elif now not in MUTABLE[name]:
             allowed = f"what it was: it changes only while a job is {' or '.join(MUTABLE[name])}"
             yield Problem((*path, name), f"changed while the job is {now}", allowed, RECREATE)
+
+
+def _meant(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration as every other one that means the same: in its canonical form, with what no table says of defaults, and
+    each member with what it has of the job."""
+    found = canonical.form(NOUN["spec"], spec)
+    found["restartPolicy"] = pods.restart_policy(spec)
+    _size(found)
+    if "members" in found:
+        found["members"] = [_member(spec, found, member) for member in found["members"]]
+    return found
+
+
+def _size(level: dict[str, Any]) -> None:
+    """What resources given in place leave out. Without any a template's hold, so none are made of nothing."""
+    flavour = level.get("flavour", {})
+    if flavour and not tasks.named(flavour):
+        level["flavour"] = {**_SMALLEST, **{name: value for name, value in flavour.items() if name != "name"}}
+
+
+def _member(spec: Mapping[str, Any], job: Mapping[str, Any], member: Mapping[str, Any]) -> dict[str, Any]:
+    found = {**{name: job[name] for name in tasks.ONE_FOR_ALL if name in job}, **member}
+    _size(found)
+    env = {**spec.get("env", {}), **member.get("env", {})}
+    found["restartPolicy"] = pods.restart_policy({**spec, **member, "env": env})
+    policy = {name: value for name, value in job.get("schedulingPolicy", {}).items() if name in _MEMBERS_POLICY}
+    found["schedulingPolicy"] = {**policy, **member.get("schedulingPolicy", {})}
+    return found
 
 
 def emptied(spec: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, dict[str, None]]:
@@ -85,7 +125,7 @@ def same(live: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
     queue, flavours and file systems that it names [D-104, D-107]."""
     metadata = live["metadata"]
     kept = objects.DECLARATION in metadata.get("annotations", {}) and not metadata.get("deletionTimestamp")
-    return kept and objects.declared(live) == spec
+    return kept and _meant(objects.declared(live)) == _meant(spec)
 
 
 def revised(live: Mapping[str, Any], built: Mapping[str, Any], spec: Mapping[str, Any], given: Given) -> dict[str, Any]:
@@ -95,7 +135,7 @@ def revised(live: Mapping[str, Any], built: Mapping[str, Any], spec: Mapping[str
     place = built["metadata"]["name"], built["metadata"]["namespace"]
     # An operator may take any other difference for another job, and flavours may have changed meanwhile: only what the
     # change of the declaration makes of the object is written.
-    old, new = (objects.build(*place, _bare(one), given)["spec"] for one in (objects.declared(live), spec))
+    old, new = (objects.build(*place, _bare(_meant(one)), given)["spec"] for one in (objects.declared(live), spec))
     return {**built, "spec": _carried(live.get("spec", {}), old, new)}
 
 

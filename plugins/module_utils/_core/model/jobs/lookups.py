@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Named(NamedTuple):
-    flavours: bool
+    flavours: frozenset[str]
     # Names and identifiers of file systems.
     mounts: frozenset[str]
     queue: str
@@ -31,7 +31,7 @@ def named(spec: Mapping[str, Any]) -> Named:
     flavours = [one.get("flavour", {}) for one in members] + [tasks.limit_flavour(one) for one in members]
     kind = tasks.kind(spec)
     return Named(
-        flavours=any(tasks.named(flavour) not in ("", "NONE") for flavour in flavours),
+        flavours=frozenset(tasks.named(flavour) for flavour in flavours) - {"", "NONE"},
         mounts=frozenset(
             pods.named(mount)
             for one in members

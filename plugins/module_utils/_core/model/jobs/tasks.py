@@ -56,7 +56,9 @@ MODES = ("paddle", "pytorch", "tensorflow", "aitj")
 # Frameworks where one pod leads: the others do what the builder says.
 LEADS = {"mpi": "master", "ray": "master", "spark": "driver"}
 
-_ONE_FOR_ALL = ("image", "flavour", "limitFlavour", "fs", "extraFS", "port", "restartPolicy", "retryLimit")
+# What a container asks for that says nothing of it.
+SIZE = {"cpu": 1, "memory": "1Gi"}
+ONE_FOR_ALL = ("image", "flavour", "limitFlavour", "fs", "extraFS", "port", "restartPolicy", "retryLimit")
 _MERGED = ("env", "labels", "annotations")
 
 
@@ -131,7 +133,7 @@ def members(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _inherit(spec: Mapping[str, Any], member: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: spec[name] for name in _ONE_FOR_ALL if name in spec}
+    found = {name: spec[name] for name in ONE_FOR_ALL if name in spec}
     lead = LEADS.get(spec.get("framework", ""), member["role"])
     if lead == member["role"]:
         found.update({name: spec[name] for name in ("command", "args") if name in spec})
@@ -229,7 +231,7 @@ def requests(spec: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]] | N
     flavour = spec.get("flavour", {})
     if named(flavour):
         flavour = (known or {})[named(flavour)]
-    return _amounts({"cpu": 1, "memory": "1Gi", **flavour})
+    return _amounts({**SIZE, **flavour})
 
 
 def limits(spec: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]] | None) -> dict[str, str]:
