@@ -106,9 +106,19 @@ class Here(module.Module):
         self, spec: t.Mapping[str, t.Any], name: str, given: dict[str, t.Any], environment: t.Mapping[str, str],
         check: bool, diff: bool,
     ) -> None:  # fmt: skip
-        # Ansible's own would read its options from the process, and log and print as one.
-        checked = ArgumentSpecValidator(dict(spec)).validate(given)
-        self.params = checked.validated_parameters
+        # Ansible's own would read its options from the process, and log and print as one. What nothing is checked of may be ten
+        # thousand objects, and checking copies all that it is given.
+        raw = {
+            alias: name
+            for name, option in spec.items()
+            if option.get("type") == "raw" and not option.get("no_log")
+            for alias in (name, *option.get("aliases", ()))
+        }
+        held = {raw[name]: value for name, value in given.items() if name in raw and value is not None}
+        checked = ArgumentSpecValidator(dict(spec)).validate(
+            {name: "held" if name in raw and value is not None else value for name, value in given.items()}
+        )
+        self.params = {**checked.validated_parameters, **held}
         self.environment = environment
         self.check_mode, self._diff = check, diff
         self.no_log_values = checked._no_log_values | connect.secrets(self.params)

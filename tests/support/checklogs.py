@@ -46,6 +46,7 @@ HARMLESS = (
     Harmless("apiserver", r"Skipping API \S+ because it has no resources", "said at every start"),
     Harmless("apiserver", r"Failed to ensure lease exists.*kube-system", "before it has made the namespace"),
     Harmless("apiserver", r"Found stale data, removed previous endpoints", "said at every start without a reconciler"),
+    Harmless("apiserver", r"is not allocated; repairing", "it looks over the addresses while a service is being made"),
     Harmless("apiserver", r"http2: stream closed", "a client that was killed"),
     Harmless("controller-manager", r"unable to get REST mapping", "it learns of new kinds every half minute"),
     Harmless("containerd", r"clean(?:up warnings|ing up after shim disconnected)", "said of every container that ends"),
