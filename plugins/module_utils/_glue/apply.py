@@ -112,7 +112,9 @@ def _documents(params: Mapping[str, Any]) -> list[tuple[Any, str]]:
 
 def _declared(run: Run, params: Mapping[str, Any], found: Sequence[manifests.Manifest]) -> list[Outcome]:
     name, state = params["set"], params["state"]
-    objects = [sets.label(run, one.object, name) if name and state == "present" else one.object for one in found]
+    objects = [one.object for one in found]
+    if name and state == "present":
+        objects = sets.members(run, objects, name)
     wanted = [
         Wanted(one, state, exact=one["apiVersion"].startswith(_EXACT), recreate=params["recreate"], where=source.where)
         for one, source in zip(objects, found, strict=True)
@@ -123,7 +125,7 @@ def _declared(run: Run, params: Mapping[str, Any], found: Sequence[manifests.Man
     left: list[Wanted] | None = None
     if params["prune"]:
         live = sets.live(run, name, before | now)
-        surplus = prune.surplus(objects, live, name, params["prune_max"], run.client.manager)
+        surplus = prune.surplus(objects, live, name, params["prune_max"], run.client.manager, run.client.namespace)
         left = [Wanted(one, "absent", where=f"set {name}", leftover=True, known=one) for one in surplus]
         known = {(one["apiVersion"], prune.key(one)): one for one in live}
         wanted = [one._replace(known=known.get((one.object["apiVersion"], prune.key(one.object)))) for one in wanted]
