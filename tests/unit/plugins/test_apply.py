@@ -70,6 +70,8 @@ class Cluster:
         return ok({**seen.body, "metadata": metadata})
 
     def delete(self, seen: Any) -> Any:
+        if seen.body.get("dryRun") and seen.path in self.objects:
+            return ok({})
         self.version += 1
         found = self.objects.pop(seen.path, None)
         if found is None:
@@ -125,6 +127,58 @@ def test_nothing_is_pruned_when_something_could_not_be_written(cluster: Cluster)
     assert cluster.configs() == {"web"}
     cluster.wrong.clear()
     assert actions(carried(cluster, **given, definition=[config("web2")])) == {"web2": "created", "web": "deleted"}
+
+
+def test_check_mode_says_that_something_may_not_be_deleted_and_deletes_nothing(cluster: Cluster) -> None:
+    given: dict[str, Any] = {"set": "s", "prune": True}
+    carried(cluster, **given, definition=[config("web"), config("db")])
+    cluster.wrong["DELETE", f"{NAMESPACED}team/configmaps/web"] = refuse(
+        403, "Forbidden", 'configmaps "web" is forbidden: User "ann" cannot delete resource "configmaps"'
+    )
+    pruned, gone = (
+        carried(cluster, check=True, **options)
+        for options in ({**given, "definition": []}, {"definition": [config("web"), config("db")], "state": "absent"})
+    )
+    assert actions(pruned) == actions(gone) == {"web": "failed", "db": "deleted"}
+    assert "web" in pruned["msg"]
+    assert "ann may not delete configmaps" in pruned["msg"]
+    assert cluster.configs() == {"web", "db"}
+    asked = [seen.body for seen in cluster.stub.seen if seen.method == "DELETE"]
+    assert [body["dryRun"] for body in asked] == [["All"]] * 4
+
+
+def test_check_mode_asks_whether_what_is_made_anew_may_be_deleted(cluster: Cluster) -> None:
+    path = f"{NAMESPACED}team/configmaps/a"
+    carried(cluster, definition=config("a"))
+    frozen = {"reason": "FieldValueInvalid", "field": "data", "message": "field is immutable"}
+    status = {"code": 422, "reason": "Invalid", "details": {"causes": [frozen]}}
+    cluster.wrong["PATCH", path] = answer(422, status)
+    cluster.wrong["POST", path.rpartition("/")[0]] = refuse(409, "AlreadyExists")
+    given: dict[str, Any] = {"definition": {**config("a"), "data": {"a": "c"}}, "recreate": True}
+    assert actions(carried(cluster, check=True, **given)) == {"a": "recreated"}
+    cluster.wrong["DELETE", path] = refuse(403, "Forbidden")
+    assert actions(carried(cluster, check=True, **given)) == {"a": "failed"}
+    assert cluster.configs() == {"a"}
+
+
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+
+@pytest.mark.parametrize(("also", "action"), [(["leaf"], "deleted"), ([], "failed")])
+def test_what_goes_too_is_not_in_the_way_of_a_queue_in_check_mode(
+    cluster: Cluster, also: list[str], action: str
+) -> None:
+    queues = {
+        name: {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name, "uid": name}}
+        for name in ("org", "leaf")
+    }
+    cluster.objects.update({f"{QUEUES}/{name}": one for name, one in queues.items()})
+    said = "queue org can not be deleted because it has 1 child queues: leaf"
+    webhook = f'admission webhook "validatequeue.volcano.sh" denied the request: {said}'
+    cluster.wrong["DELETE", f"{QUEUES}/org"] = answer(400, {"code": 400, "message": webhook})
+    result = carried(cluster, check=True, state="absent", definition=[queues[name] for name in ("org", *also)])
+    assert actions(result)["org"] == action
+    assert (said in result.get("msg", "")) is (action == "failed")
 
 
 def test_sets_of_one_name_in_two_namespaces_are_two(cluster: Cluster) -> None:

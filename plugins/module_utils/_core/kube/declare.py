@@ -109,7 +109,8 @@ def _unserved(run: Run, one: Wanted, error: KubeError) -> Outcome:
         if one.state == "absent":
             return Outcome(one, "unchanged")
         if run.check:
-            return Outcome(one, "created", None, one.object)
+            made = one.state in ("present", "ensured") and not one.part
+            return Outcome(one, "created" if made else "changed", None, one.object)
     return Outcome(one, "failed", error=error)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pytest
 from paddleflow_core.kube.client import Client
 from paddleflow_core.kube.declare import declare
 from paddleflow_core.kube.discovery import Discovery
@@ -107,3 +108,25 @@ def test_what_was_created_stays_so_while_others_wait_for_their_kind(stub: Stub, 
     wanted = [Wanted(one) for group in ("early.org", "late.org") for one in defined(group)]
     assert [one.action for one in declare(Run(client, math.inf), wanted)] == ["created"] * 4
     assert len([seen for seen in stub.seen if seen.path.endswith("early.org/v1/namespaces/default/things/one")]) == 2
+
+
+@pytest.mark.parametrize("state", ["found", "amended"])
+def test_in_check_mode_what_an_earlier_task_would_have_made_is_changed(stub: Stub, client: Client, state: Any) -> None:
+    stub.always = MISSING
+    wanted = [Wanted(settings("a"), state, purpose="stopped")]
+    (would,) = declare(Run(client, math.inf, check=True), wanted)
+    assert (would.action, would.error) == ("changed", None)
+    (refused,) = declare(Run(client, math.inf), wanted)
+    assert refused.action == "failed"
+    said = {"found": "does not exist: declare it first.", "amended": "is not there and cannot become stopped"}
+    assert f"ConfigMap team/a {said[state]}" in str(refused.error)
+
+
+def test_so_it_is_when_not_even_its_kind_is_there(stub: Stub, client: Client) -> None:
+    stub.always = UNSERVED
+    wanted = [Wanted(settings("a"), "amended"), Wanted(settings("b"), "present", part=True), Wanted(settings("c"))]
+    assert [one.action for one in declare(Run(client, math.inf, check=True), wanted)] == [
+        "changed",
+        "changed",
+        "created",
+    ]
