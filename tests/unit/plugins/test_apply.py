@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.client import Client
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.conditions import (
     Verdict,
 )
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.connection import Connection, Credentials
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.transport import Transport
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.wanted import Run
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan import prune
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply
 from ansible_collections.paddleflow.core.plugins.plugin_utils.here import Here, Left
@@ -294,15 +299,68 @@ def test_a_path_without_value_waits_until_something_stands_there(cluster: Cluste
         ("v1", "Pod", {"conditions": [{"type": "Ready", "status": "True"}]}, "ready"),
         ("batch.volcano.sh/v1alpha1", "Job", {}, None),
         ("example.org/v1", "Deployment", {}, None),
+        ("v1", "Pod", {"phase": "Succeeded", "conditions": [{"type": "Ready", "status": "False"}]}, "ready"),
+        ("v1", "PersistentVolumeClaim", {"phase": "Pending"}, "waiting"),
+        ("v1", "PersistentVolumeClaim", {"phase": "Bound"}, "ready"),
+        ("v1", "PersistentVolumeClaim", {"phase": "Lost"}, "failed"),
         ("apps/v1", "Deployment", {}, "waiting"),
+        ("apps/v1", "StatefulSet", {}, "waiting"),
+        ("apps/v1", "DaemonSet", {"desiredNumberScheduled": 1}, "waiting"),
+        ("apps/v1", "ReplicaSet", {}, None),
     ],
 )
-def test_usual_kinds_are_known_by_group_and_kind(api_version: str, kind: str, status: Any, state: str | None) -> None:
+def test_usual_kinds_are_known_by_group_and_kind(
+    cluster: Cluster, api_version: str, kind: str, status: Any, state: str | None
+) -> None:
     live = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "status": status}
-    check = apply._usual(live)
+    server = Connection(server=cluster.stub.url, source="the stub", credentials=Credentials(token="t0ken"))
+    check = apply._usual(Run(Client(Transport(server)), math.inf), live, {})
     verdict = check(live) if check else Verdict("waiting")
     assert (verdict.state if check else None) == state
     assert "Backoff" in verdict.why if status.get("conditions", [{}])[0].get("reason") else True
+
+
+CLAIMS, CLASSES = f"{NAMESPACED}team/persistentvolumeclaims", "/apis/storage.k8s.io/v1/storageclasses"
+
+
+@pytest.mark.parametrize(
+    ("binding", "waited"),
+    [
+        (ok({"volumeBindingMode": "WaitForFirstConsumer"}), False),
+        (ok({"volumeBindingMode": "Immediate"}), True),
+        (missing(f"{CLASSES}/local"), True),
+        (FORBIDDEN, True),
+    ],
+    ids=["with its first pod", "at once", "class is not there", "class may not be read"],
+)
+def test_a_claim_that_is_bound_with_its_first_pod_is_not_waited_for(
+    cluster: Cluster, binding: Any, waited: bool
+) -> None:
+    cluster.wrong["GET", f"{CLASSES}/local"] = binding
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {"storageClassName": "local"},
+        "status": {"phase": "Pending"},
+    }
+    result = carried(cluster, definition=claim, wait=True, wait_timeout=1)
+    assert actions(result) == {"data": "created"}
+    assert ("its status.phase is 'Pending', and not 'Bound'" in result.get("msg", "")) is waited
+
+
+DEPLOYMENT = "/apis/apps/v1/namespaces/team/deployments/web"
+
+
+def test_a_rollout_that_makes_no_progress_ends_the_wait_though_the_old_pods_are_available(cluster: Cluster) -> None:
+    stuck = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "no image"}
+    status = {"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 1}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 1}}
+    available = {"type": "Available", "status": "True"}
+    written = {**web, "metadata": {"name": "web", "namespace": "team", "generation": 2, "resourceVersion": "1"}}
+    cluster.wrong["PATCH", DEPLOYMENT] = ok({**written, "status": {**status, "conditions": [available, stuck]}})
+    result = carried(cluster, definition=web, wait=True, wait_timeout=60)
+    assert "Deployment team/web failed: its condition Progressing is False, ProgressDeadlineExceeded" in result["msg"]
 
 
 def test_more_than_may_be_listed_is_got_by_name(cluster: Cluster) -> None:
