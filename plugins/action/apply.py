@@ -8,6 +8,8 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
+from ansible.module_utils.common.validation import check_type_list
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.template import trust_as_template
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import documents
@@ -27,19 +29,19 @@ class ActionModule(HereAction):
 
     def arguments(self, task_vars: dict[str, t.Any]) -> t.Mapping[str, t.Any]:
         """The options, with what files and templates say in the place of their names."""
-        arguments = dict(self._task.args)
-        sources = {name: arguments.pop(name, None) for name in ("src", "template")}
-        recursive = arguments.pop("recursive", False)
+        arguments = dict(super().arguments(task_vars))
+        sources = {name: _names(name, arguments.pop(name, None)) for name in ("src", "template")}
+        recursive = _whether("recursive", arguments.pop("recursive", None))
         if not any(sources.values()):
             return arguments
         if "definition" in arguments or "resource_definition" in arguments or all(sources.values()):
             raise AnsibleActionFail("definition, src and template are given together: give one of them.")
         found: list[tuple[t.Any, str]] = []
         try:
-            for name in _names(sources["src"]):
-                for file in _files(Path(ActionBase._find_needle(self, "files", name)), bool(recursive)):
+            for name in sources["src"]:
+                for file in _files(Path(ActionBase._find_needle(self, "files", name)), recursive):
                     found += documents.parse(str(self._read(file)), str(file))
-            for name in _names(sources["template"]):
+            for name in sources["template"]:
                 path = Path(ActionBase._find_needle(self, "templates", name))
                 found += documents.parse(self._rendered(path, task_vars), str(path))
         except documents.DocumentError as error:
@@ -64,8 +66,19 @@ class ActionModule(HereAction):
         return "" if text is None else str(text)
 
 
-def _names(given: t.Any) -> list[str]:
-    return [str(name) for name in ([given] if isinstance(given, str) else given or [])]
+def _names(option: str, given: t.Any) -> list[str]:
+    """As Ansible reads the lists of a module, which these do not reach."""
+    try:
+        return [str(name) for name in check_type_list(given or [])]
+    except TypeError:
+        raise AnsibleActionFail(f"{option} is {given!r}, but must be a path or a list of paths.") from None
+
+
+def _whether(option: str, given: t.Any) -> bool:
+    try:
+        return bool(boolean(False if given is None else given, strict=True))
+    except TypeError:
+        raise AnsibleActionFail(f"{option} is {given!r}, but must be true or false.") from None
 
 
 def _files(path: Path, recursive: bool) -> Iterator[Path]:

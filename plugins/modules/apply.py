@@ -72,6 +72,8 @@ options:
     description:
       - What O(wait) waits for on each of the objects, either a condition or a path. Without it, objects of usual kinds are
         waited for as these say that they are ready, and others are not.
+      - Deployments, StatefulSets and DaemonSets are ready when all of their pods are as declared now and available, claims
+        when they are bound. A claim whose StorageClass binds it only once a pod uses it is not waited for.
     type: dict
     suboptions:
       condition:

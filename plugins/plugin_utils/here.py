@@ -50,11 +50,11 @@ class HereAction(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         known = task_vars or {}
-        return {**result, **self._carried(plain(self.arguments(known)), known)}
+        return {**result, **self._carried(dict(self.arguments(known)), known)}
 
     def arguments(self, task_vars: dict[str, t.Any]) -> t.Mapping[str, t.Any]:  # noqa: ARG002 (for who renders templates)
-        """What the module is given."""
-        arguments: t.Mapping[str, t.Any] = self._task.args
+        """What the module is given, without Ansible's marks."""
+        arguments: dict[str, t.Any] = plain(self._task.args)
         return arguments
 
     def _carried(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:

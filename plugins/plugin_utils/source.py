@@ -10,7 +10,7 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
-from ansible_collections.paddleflow.core.plugins.plugin_utils.here import HereAction
+from ansible_collections.paddleflow.core.plugins.plugin_utils.here import HereAction, plain
 
 _REMEDY = (
     "A document has braces of its own, which Ansible expands before any module sees them: "
@@ -50,4 +50,4 @@ class SourceAction(HereAction):
         if given.get(self.FIELD) is not None:
             raise AnsibleError(f"src and {self.FIELD} are both given: leave one of the two out.")
         path: str = ActionBase._find_needle(self, "files", source)
-        return {**given, self.FIELD: self._loader.get_text_file_contents(path)}
+        return {**given, self.FIELD: str(plain(self._loader.get_text_file_contents(path)))}

@@ -261,3 +261,31 @@ def test_kinds_that_are_defined_in_the_same_list_can_be_used_in_it(runner: Appli
     assert not again["changed"]
     assert actions(lost) == ["doors.apply.example.org unchanged", "front deleted"]
     runner.api.kubectl("delete", "crd", "doors.apply.example.org")
+
+
+def test_an_object_of_a_set_moves_to_a_version_that_the_set_adds_to_its_kind(runner: Applier, team: str) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+
+    def gates(*versions: str) -> list[dict[str, Any]]:
+        served = [{"name": one, "served": True, "storage": one == "v1", "schema": schema} for one in versions]
+        names = {"plural": "gates", "singular": "gate", "kind": "Gate"}
+        definition = {
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "gates.apply.example.org"},
+            "spec": {"group": "apply.example.org", "names": names, "scope": "Namespaced", "versions": served},
+        }  # fmt: skip
+        gate = {"apiVersion": f"apply.example.org/{versions[-1]}", "kind": "Gate", "metadata": {"name": "north"}}
+        return [definition, {**gate, "spec": {"since": versions[-1]}}]
+
+    given: dict[str, Any] = {"namespace": team, "set": "gates", "prune": True}
+    _first, check, moved, again = runner.tasks(
+        applied(**given, definition=gates("v1")),
+        applied(check=True, **given, definition=gates("v1", "v2")),
+        applied(**given, definition=gates("v1", "v2")),
+        applied(**given, definition=gates("v1", "v2")),
+    )
+    assert "north deleted" not in actions(check)
+    assert actions(moved) == ["gates.apply.example.org changed", "north changed"]
+    assert not again["changed"]
+    assert "v2" in runner.api.kubectl("get", "gates", "north", f"--namespace={team}", "--output=jsonpath={.spec.since}")
+    runner.api.kubectl("delete", "crd", "gates.apply.example.org")

@@ -320,9 +320,20 @@ class TestStop:
         )
 
     def test_what_is_not_there_is_told(self, cluster: ControlPlane) -> None:
-        for check in (False, True):
-            answer = module(cluster, "pipeline_run", check=check, name="nowhere", state="stopped")
-            assert "PipelineRun default/nowhere is not there and cannot become stopped" in answer["msg"]
+        answer = module(cluster, "pipeline_run", name="nowhere", state="stopped")
+        assert "PipelineRun default/nowhere is not there and cannot become stopped" in answer["msg"]
+
+    def test_in_check_mode_an_earlier_task_may_only_have_said_that_it_would_make_it(
+        self, cluster: ControlPlane
+    ) -> None:
+        for noun, state in (
+            ("pipeline_run", "stopped"),
+            ("pipeline_run", "retried"),
+            ("pipeline_schedule", "stopped"),
+        ):
+            would = module(cluster, noun, check=True, name="nowhere", state=state)
+            assert [one["action"] for one in would["objects"]] == [state], would
+            assert "default/nowhere is not there yet: check mode assumes that" in json.dumps(would["warnings"])
 
     def test_waiting_ends_with_any_end(self, cluster: ControlPlane) -> None:
         name = declare(cluster, run_key="stopped-wait")

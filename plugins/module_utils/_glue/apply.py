@@ -112,7 +112,9 @@ def _documents(params: Mapping[str, Any]) -> list[tuple[Any, str]]:
 
 def _declared(run: Run, params: Mapping[str, Any], found: Sequence[manifests.Manifest]) -> list[Outcome]:
     name, state = params["set"], params["state"]
-    objects = [sets.label(run, one.object, name) if name and state == "present" else one.object for one in found]
+    objects = [one.object for one in found]
+    if name and state == "present":
+        objects = sets.members(run, objects, name)
     wanted = [
         Wanted(one, state, exact=one["apiVersion"].startswith(_EXACT), recreate=params["recreate"], where=source.where)
         for one, source in zip(objects, found, strict=True)
@@ -123,7 +125,7 @@ def _declared(run: Run, params: Mapping[str, Any], found: Sequence[manifests.Man
     left: list[Wanted] | None = None
     if params["prune"]:
         live = sets.live(run, name, before | now)
-        surplus = prune.surplus(objects, live, name, params["prune_max"], run.client.manager)
+        surplus = prune.surplus(objects, live, name, params["prune_max"], run.client.manager, run.client.namespace)
         left = [Wanted(one, "absent", where=f"set {name}", leftover=True, known=one) for one in surplus]
         known = {(one["apiVersion"], prune.key(one)): one for one in live}
         wanted = [one._replace(known=known.get((one.object["apiVersion"], prune.key(one.object)))) for one in wanted]
@@ -165,12 +167,12 @@ def _is_home(run: Run, one: Wanted) -> bool:
 def _waited(run: Run, params: Mapping[str, Any], outcomes: list[Outcome]) -> list[Outcome]:
     if not params["wait"] or params["state"] == "absent":
         return outcomes
-    from .noun import waited
+    from .._core.kube.wait import waited
 
     asked = _asked(params)
     checks = {}
     for position, outcome in enumerate(outcomes):
-        check = None if outcome.after is None else asked or _usual(outcome.after)
+        check = None if outcome.after is None else asked or _usual(run, outcome.after, outcome.before or {})
         if check is not None:
             checks[position] = check
     return waited(run, checks, outcomes) if checks else outcomes
@@ -195,21 +197,38 @@ def _asked(params: Mapping[str, Any]) -> Check | None:
     return None
 
 
-def _usual(live: Mapping[str, Any]) -> Check | None:
+def _usual(run: Run, live: Mapping[str, Any], before: Mapping[str, Any]) -> Check | None:
     """By which objects of the usual kinds say that they are ready, or never will be."""
-    from .._core.kube import conditions
+    from .._core.kube import conditions, rollout
 
+    over = conditions.either(conditions.value("status.phase", "Succeeded"), conditions.condition("Ready"))
     usual: dict[tuple[str, str], Check] = {
-        ("", "PersistentVolumeClaim"): conditions.value("status.phase", "Bound"),
-        ("", "Pod"): conditions.unless(_has_failed, conditions.condition("Ready")),
+        ("", "PersistentVolumeClaim"): conditions.one_of("status.phase", ["Bound"], ["Lost"]),
+        ("", "Pod"): conditions.unless(_has_failed, over),
         ("apiextensions.k8s.io", "CustomResourceDefinition"): conditions.condition("Established"),
-        ("apps", "Deployment"): conditions.condition("Available"),
+        ("apps", "DaemonSet"): rollout.daemon_set,
+        ("apps", "Deployment"): rollout.deployment({} if before == live else before),
+        ("apps", "StatefulSet"): rollout.stateful_set,
         ("batch", "Job"): conditions.unless(_has_failed, conditions.condition("Complete")),
         ("paddleflow.org", "FileSystem"): conditions.condition("Ready"),
         ("paddleflow.org", "FileSystemLink"): conditions.condition("Ready"),
         ("scheduling.volcano.sh", "Queue"): conditions.one_of("status.state", ["Open", "Closing", "Closed"]),
     }
-    return usual.get((live["apiVersion"].rpartition("/")[0], live["kind"]))
+    which = (live["apiVersion"].rpartition("/")[0], live["kind"])
+    return None if which == ("", "PersistentVolumeClaim") and _waits_for_a_pod(run, live) else usual.get(which)
+
+
+def _waits_for_a_pod(run: Run, claim: Mapping[str, Any]) -> bool:
+    """Whether a claim is bound only once a pod uses it, which its class alone says."""
+    name = (claim.get("spec") or {}).get("storageClassName")
+    if not name or (claim.get("status") or {}).get("phase") == "Bound":
+        return False
+    try:
+        kind = run.client.kind("storage.k8s.io/v1", "StorageClass")
+        found = run.client.find(kind, name, deadline=run.deadline) or {}
+    except KubeError:  # not everybody may read it: then it is waited for like any other
+        return False
+    return found.get("volumeBindingMode") == "WaitForFirstConsumer"
 
 
 def _has_failed(found: Mapping[str, Any]) -> str:

@@ -52,11 +52,13 @@ def run() -> NoReturn:
 
 
 def _ready(how: Run, requests: Sequence[jobs.Request], outcomes: list[Outcome], until: str) -> list[Outcome]:
+    from .._core.kube.wait import waited
+
     goals: dict[int, Check] = {}
     for position, request in enumerate(requests):
         if request.state != "absent" and outcomes[position].after is not None:
             goals[position] = _reaches("stopped" if request.state == "stopped" else until)
-    again = noun.waited(how, goals, outcomes)
+    again = waited(how, goals, outcomes)
     return [_explained(how, one) for one in again]
 
 

@@ -122,6 +122,8 @@ def manner(module: Module, client: Client) -> Run:
 
 def ready(how: Run, noun: NounFile, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes again, once every object of the noun is as its readers need it, with what it then says of itself."""
+    from .._core.kube.wait import waited
+
     checks, names = {}, {}
     for position, (one, outcome) in enumerate(zip(planned, outcomes, strict=False)):
         mark = noun.NOUN["ready"].get(one.state)
@@ -142,40 +144,6 @@ def _reached(noun: NounFile, state: str, mark: Ready) -> Check:
         else conditions.one_of(mark["path"], mark["values"], mark.get("failed", ()))
     )
     return conditions.unless(partial(noun.failed, state), check) if hasattr(noun, "failed") else check
-
-
-def waited(
-    how: Run, checks: Mapping[int, Check], outcomes: Sequence[Outcome], names: Mapping[int, str] | None = None
-) -> list[Outcome]:
-    """The outcomes again, once the checks of those at some positions hold.
-
-    :param names: of the objects that are looked at, where these are not the written ones
-    """
-    from .._core.kube.wait import Target, WaitError, wait
-
-    targets = {}
-    again = list(outcomes)
-    for position, holds in checks.items():
-        live = outcomes[position].after or {}
-        kind = how.client.kind(live["apiVersion"], live["kind"])
-        name = (names or {}).get(position, live["metadata"]["name"])
-        # What was written says from when on it is of interest; of another object nothing is known.
-        known = live if name == live["metadata"]["name"] else None
-        targets[position] = Target(kind, name, live["metadata"].get("namespace", ""), holds, known)
-    try:
-        found = wait(how.client, list(targets.values()), deadline=how.deadline)
-    except WaitError as error:
-        unready = {id(one.target): error.of(one) for one in error.unready}
-        for position, target in targets.items():
-            if id(target) in unready:
-                again[position] = again[position].failing(unready[id(target)])
-    except KubeError as error:  # they were written, even if nobody can say what becomes of them
-        for position in targets:
-            again[position] = again[position].failing(error)
-    else:
-        for position, after in zip(targets, found, strict=True):
-            again[position] = again[position]._replace(after=after)
-    return again
 
 
 def remarks(noun: Readable, declarations: Iterable[Declared]) -> Iterator[str]:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 def leave(module: Module, outcomes: Sequence[Outcome]) -> NoReturn:
     """Ends the task with what became of each object."""
+    for one in outcomes:
+        if one.action == "changed" and one.before is None:  # only in check mode
+            title = view.title(one.wanted.object)
+            module.warn(f"{title} is not there yet: check mode assumes that an earlier task would have made it.")
     found = answer(outcomes, module.params["return_content"], module._diff)
     if found.pop("failed", False):
         module.fail_json(**found)

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.client import Client
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.conditions import (
     Verdict,
 )
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.connection import Connection, Credentials
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.transport import Transport
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.wanted import Run
 from ansible_collections.paddleflow.core.plugins.module_utils._core.plan import prune
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import apply
 from ansible_collections.paddleflow.core.plugins.plugin_utils.here import Here, Left
@@ -70,6 +75,8 @@ class Cluster:
         return ok({**seen.body, "metadata": metadata})
 
     def delete(self, seen: Any) -> Any:
+        if seen.body.get("dryRun") and seen.path in self.objects:
+            return ok({})
         self.version += 1
         found = self.objects.pop(seen.path, None)
         if found is None:
@@ -125,6 +132,58 @@ def test_nothing_is_pruned_when_something_could_not_be_written(cluster: Cluster)
     assert cluster.configs() == {"web"}
     cluster.wrong.clear()
     assert actions(carried(cluster, **given, definition=[config("web2")])) == {"web2": "created", "web": "deleted"}
+
+
+def test_check_mode_says_that_something_may_not_be_deleted_and_deletes_nothing(cluster: Cluster) -> None:
+    given: dict[str, Any] = {"set": "s", "prune": True}
+    carried(cluster, **given, definition=[config("web"), config("db")])
+    cluster.wrong["DELETE", f"{NAMESPACED}team/configmaps/web"] = refuse(
+        403, "Forbidden", 'configmaps "web" is forbidden: User "ann" cannot delete resource "configmaps"'
+    )
+    pruned, gone = (
+        carried(cluster, check=True, **options)
+        for options in ({**given, "definition": []}, {"definition": [config("web"), config("db")], "state": "absent"})
+    )
+    assert actions(pruned) == actions(gone) == {"web": "failed", "db": "deleted"}
+    assert "web" in pruned["msg"]
+    assert "ann may not delete configmaps" in pruned["msg"]
+    assert cluster.configs() == {"web", "db"}
+    asked = [seen.body for seen in cluster.stub.seen if seen.method == "DELETE"]
+    assert [body["dryRun"] for body in asked] == [["All"]] * 4
+
+
+def test_check_mode_asks_whether_what_is_made_anew_may_be_deleted(cluster: Cluster) -> None:
+    path = f"{NAMESPACED}team/configmaps/a"
+    carried(cluster, definition=config("a"))
+    frozen = {"reason": "FieldValueInvalid", "field": "data", "message": "field is immutable"}
+    status = {"code": 422, "reason": "Invalid", "details": {"causes": [frozen]}}
+    cluster.wrong["PATCH", path] = answer(422, status)
+    cluster.wrong["POST", path.rpartition("/")[0]] = refuse(409, "AlreadyExists")
+    given: dict[str, Any] = {"definition": {**config("a"), "data": {"a": "c"}}, "recreate": True}
+    assert actions(carried(cluster, check=True, **given)) == {"a": "recreated"}
+    cluster.wrong["DELETE", path] = refuse(403, "Forbidden")
+    assert actions(carried(cluster, check=True, **given)) == {"a": "failed"}
+    assert cluster.configs() == {"a"}
+
+
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+
+@pytest.mark.parametrize(("also", "action"), [(["leaf"], "deleted"), ([], "failed")])
+def test_what_goes_too_is_not_in_the_way_of_a_queue_in_check_mode(
+    cluster: Cluster, also: list[str], action: str
+) -> None:
+    queues = {
+        name: {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name, "uid": name}}
+        for name in ("org", "leaf")
+    }
+    cluster.objects.update({f"{QUEUES}/{name}": one for name, one in queues.items()})
+    said = "queue org can not be deleted because it has 1 child queues: leaf"
+    webhook = f'admission webhook "validatequeue.volcano.sh" denied the request: {said}'
+    cluster.wrong["DELETE", f"{QUEUES}/org"] = answer(400, {"code": 400, "message": webhook})
+    result = carried(cluster, check=True, state="absent", definition=[queues[name] for name in ("org", *also)])
+    assert actions(result)["org"] == action
+    assert (said in result.get("msg", "")) is (action == "failed")
 
 
 def test_sets_of_one_name_in_two_namespaces_are_two(cluster: Cluster) -> None:
@@ -240,15 +299,68 @@ def test_a_path_without_value_waits_until_something_stands_there(cluster: Cluste
         ("v1", "Pod", {"conditions": [{"type": "Ready", "status": "True"}]}, "ready"),
         ("batch.volcano.sh/v1alpha1", "Job", {}, None),
         ("example.org/v1", "Deployment", {}, None),
+        ("v1", "Pod", {"phase": "Succeeded", "conditions": [{"type": "Ready", "status": "False"}]}, "ready"),
+        ("v1", "PersistentVolumeClaim", {"phase": "Pending"}, "waiting"),
+        ("v1", "PersistentVolumeClaim", {"phase": "Bound"}, "ready"),
+        ("v1", "PersistentVolumeClaim", {"phase": "Lost"}, "failed"),
         ("apps/v1", "Deployment", {}, "waiting"),
+        ("apps/v1", "StatefulSet", {}, "waiting"),
+        ("apps/v1", "DaemonSet", {"desiredNumberScheduled": 1}, "waiting"),
+        ("apps/v1", "ReplicaSet", {}, None),
     ],
 )
-def test_usual_kinds_are_known_by_group_and_kind(api_version: str, kind: str, status: Any, state: str | None) -> None:
+def test_usual_kinds_are_known_by_group_and_kind(
+    cluster: Cluster, api_version: str, kind: str, status: Any, state: str | None
+) -> None:
     live = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "status": status}
-    check = apply._usual(live)
+    server = Connection(server=cluster.stub.url, source="the stub", credentials=Credentials(token="t0ken"))
+    check = apply._usual(Run(Client(Transport(server)), math.inf), live, {})
     verdict = check(live) if check else Verdict("waiting")
     assert (verdict.state if check else None) == state
     assert "Backoff" in verdict.why if status.get("conditions", [{}])[0].get("reason") else True
+
+
+CLAIMS, CLASSES = f"{NAMESPACED}team/persistentvolumeclaims", "/apis/storage.k8s.io/v1/storageclasses"
+
+
+@pytest.mark.parametrize(
+    ("binding", "waited"),
+    [
+        (ok({"volumeBindingMode": "WaitForFirstConsumer"}), False),
+        (ok({"volumeBindingMode": "Immediate"}), True),
+        (missing(f"{CLASSES}/local"), True),
+        (FORBIDDEN, True),
+    ],
+    ids=["with its first pod", "at once", "class is not there", "class may not be read"],
+)
+def test_a_claim_that_is_bound_with_its_first_pod_is_not_waited_for(
+    cluster: Cluster, binding: Any, waited: bool
+) -> None:
+    cluster.wrong["GET", f"{CLASSES}/local"] = binding
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {"storageClassName": "local"},
+        "status": {"phase": "Pending"},
+    }
+    result = carried(cluster, definition=claim, wait=True, wait_timeout=1)
+    assert actions(result) == {"data": "created"}
+    assert ("its status.phase is 'Pending', and not 'Bound'" in result.get("msg", "")) is waited
+
+
+DEPLOYMENT = "/apis/apps/v1/namespaces/team/deployments/web"
+
+
+def test_a_rollout_that_makes_no_progress_ends_the_wait_though_the_old_pods_are_available(cluster: Cluster) -> None:
+    stuck = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "no image"}
+    status = {"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 1}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 1}}
+    available = {"type": "Available", "status": "True"}
+    written = {**web, "metadata": {"name": "web", "namespace": "team", "generation": 2, "resourceVersion": "1"}}
+    cluster.wrong["PATCH", DEPLOYMENT] = ok({**written, "status": {**status, "conditions": [available, stuck]}})
+    result = carried(cluster, definition=web, wait=True, wait_timeout=60)
+    assert "Deployment team/web failed: its condition Progressing is False, ProgressDeadlineExceeded" in result["msg"]
 
 
 def test_more_than_may_be_listed_is_got_by_name(cluster: Cluster) -> None:

@@ -124,3 +124,34 @@ def test_values_that_no_object_can_hold_are_refused(text: str, said: str) -> Non
 def test_a_folder_of_files_is_read(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(json.dumps({"kind": "A"}))
     assert read(action(tmp_path, {"src": [str(tmp_path)]})) == [{"kind": "A"}]
+
+
+def names(made: Any) -> list[str]:
+    return [one["kind"] for one in read(made)]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [("false", ["A"]), ("no", ["A"]), (0, ["A"]), (None, ["A"]), ("true", ["A", "B"]), (True, ["A", "B"])],
+)
+def test_recursive_is_read_as_ansible_reads_it(tmp_path: Path, given: Any, found: list[str]) -> None:
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "a.json").write_text(json.dumps({"kind": "A"}))
+    (tmp_path / "deeper/b.json").write_text(json.dumps({"kind": "B"}))
+    assert names(action(tmp_path, {"src": str(tmp_path), "recursive": given})) == found
+
+
+def test_what_is_neither_true_nor_false_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AnsibleActionFail, match="recursive is 'maybe', but must be true or false"):
+        read(action(tmp_path, {"src": str(tmp_path), "recursive": "maybe"}))
+
+
+@pytest.mark.parametrize("option", ["src", "template"])
+def test_files_are_a_list_however_it_is_written(tmp_path: Path, option: str) -> None:
+    for name in "AB":
+        (tmp_path / f"{name}.yml").write_text(f"kind: {name}")
+    (tmp_path / "A,B.yml").write_text("kind: AB")
+    assert names(action(tmp_path, {option: "A.yml,B.yml"})) == ["A", "B"]
+    assert names(action(tmp_path, {option: ["A,B.yml"]})) == ["AB"]
+    with pytest.raises(AnsibleActionFail, match=f"{option} is {{'a': 1}}, but must be a path or a list of paths"):
+        read(action(tmp_path, {option: {"a": 1}}))

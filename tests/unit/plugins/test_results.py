@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.errors import KubeError
 from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.wanted import Outcome, Wanted
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import results
+from ansible_collections.paddleflow.core.plugins.plugin_utils.here import Here, Left
 
 
 def outcome(action: Any, error: str = "") -> Outcome:
@@ -37,3 +38,14 @@ def test_each_object_is_counted_as_what_it_is(actions: list[tuple[str, str]], sa
 def test_what_was_done_stays_done_when_something_goes_wrong_after_it(before: str, after: str) -> None:
     failed = outcome(before).failing(KubeError("no"))
     assert (failed.action, failed.changed) == (after, before != "unchanged")
+
+
+def test_what_check_mode_takes_for_made_by_an_earlier_task_is_a_warning() -> None:
+    module = Here({"return_content": {"type": "bool"}}, "x", given={}, environment={}, check=True, diff=False)
+    wanted = Wanted({"kind": "ConfigMap", "metadata": {"name": "a", "namespace": "team"}}, "amended")
+    there = {"kind": "ConfigMap", "metadata": {"name": "a"}}
+    with pytest.raises(Left) as left:
+        results.leave(module, [Outcome(wanted, "changed"), Outcome(wanted, "changed", there), outcome("created")])
+    assert left.value.result["warnings"] == [
+        "ConfigMap team/a is not there yet: check mode assumes that an earlier task would have made it."
+    ]

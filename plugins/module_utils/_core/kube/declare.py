@@ -88,11 +88,16 @@ def _spared(item: Item) -> Item:
 def _late(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
     """A server says that a kind is established a moment before it answers for it, and nothing tells when it does."""
     until = min(run.deadline, time.monotonic() + SERVED_WITHIN)
+    run = run._replace(extra=Extra())
+    outcomes = declare(run, wanted)
     while True:
-        outcomes = declare(run._replace(extra=Extra()), wanted)
-        if not any(isinstance(one.error, KindNotServedError) for one in outcomes) or time.monotonic() > until:
+        # Of some kinds it answers before it does of others: what is written by then is not declared once again.
+        late = [position for position, one in enumerate(outcomes) if isinstance(one.error, KindNotServedError)]
+        if not late or time.monotonic() > until:
             return outcomes
         time.sleep(0.1)
+        for position, outcome in zip(late, declare(run, [wanted[position] for position in late]), strict=True):
+            outcomes[position] = outcome
 
 
 def _defines(one: Wanted) -> bool:
@@ -105,7 +110,8 @@ def _unserved(run: Run, one: Wanted, error: KubeError) -> Outcome:
         if one.state == "absent":
             return Outcome(one, "unchanged")
         if run.check:
-            return Outcome(one, "created", None, one.object)
+            made = one.state in ("present", "ensured") and not one.part
+            return Outcome(one, "created" if made else "changed", None, one.object)
     return Outcome(one, "failed", error=error)
 
 

@@ -31,34 +31,39 @@ class Place(t.NamedTuple):
     namespace: str
 
 
-def label(run: Run, wanted: Object, name: str) -> Object:
-    """The object as a member of the set, with the namespace that it is in."""
-    metadata = {**wanted["metadata"]}
-    try:
-        _kind, _name, namespace = run.client.address(wanted, deadline=run.deadline)
-    except KindNotServedError:  # its definition is in the set itself
-        namespace = ""
-    if namespace:
-        metadata["namespace"] = namespace
+def members(run: Run, objects: Sequence[Object], name: str) -> list[Object]:
+    """The objects as members of the set, each with the namespace that it is in."""
     marks = {prune.SET: name, prune.PLACE: run.client.namespace}
-    return {**wanted, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **marks}}}
+    return [_marked(one, place, marks) for one, place in zip(objects, _placed(run, objects), strict=True)]
+
+
+def _marked(one: Object, place: Place | None, marks: Mapping[str, str]) -> Object:
+    metadata = {**one["metadata"]}
+    if place is not None and place.namespace:
+        metadata["namespace"] = place.namespace
+    return {**one, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **marks}}}
 
 
 def places(run: Run, objects: Sequence[Mapping[str, t.Any]]) -> set[Place]:
-    """Where the set has, or will have, objects: of a kind that the set itself defines, as its definition says."""
-    found = set()
+    """Where the set has, or will have, objects."""
+    return {place for place in _placed(run, objects) if place is not None}
+
+
+def _placed(run: Run, objects: Sequence[Mapping[str, t.Any]]) -> Iterator[Place | None]:
+    """Where each of them is: of a kind, or a version of one, that the set itself defines, as its definition says."""
     scopes = dict(filter(None, map(_defined, objects)))
     for one in objects:
         try:
             kind, _name, namespace = run.client.address(one, deadline=run.deadline)
         except KindNotServedError:
             defined = scopes.get((one["apiVersion"].rpartition("/")[0], one["kind"]))
-            if defined is not None:  # else nobody defines it, which is said where it is written
-                namespace = one["metadata"].get("namespace") or run.client.namespace
-                found.add(Place(one["apiVersion"], one["kind"], namespace if defined else ""))
+            if defined is None:  # nobody defines it, which is said where it is written
+                yield None
+                continue
+            namespace = one["metadata"].get("namespace") or run.client.namespace
+            yield Place(one["apiVersion"], one["kind"], namespace if defined else "")
         else:
-            found.add(Place(kind.api_version, kind.kind, namespace))
-    return found
+            yield Place(kind.api_version, kind.kind, namespace)
 
 
 def _defined(one: Mapping[str, t.Any]) -> tuple[tuple[str, str], bool] | None:

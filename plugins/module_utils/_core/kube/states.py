@@ -121,9 +121,9 @@ def _made_again(run: Run, item: Item, before: Object) -> Outcome:
 def _recreated(run: Run, item: Item, before: Object) -> Outcome:
     wanted = item.wanted
     _renewable(run, item)
+    _delete(run, item, before)
     if run.check:
         return Outcome(wanted, "recreated", before, wanted.object)
-    _delete(run, item, before)
     try:
         _gone(run, item, before)
         after = _applied_to(run, wanted.object)
@@ -153,12 +153,10 @@ def _absent(run: Run, item: Item, before: Object | None) -> Outcome:
         return _released(run, item, before)
     going = bool(before["metadata"].get("deletionTimestamp"))
     outcome = Outcome(item.wanted, "unchanged" if going else "deleted", before, None)
-    if run.check:
-        return outcome
     if not going:
         _delete(run, item, before)
     try:
-        if run.wait:
+        if run.wait and not run.check:
             _gone(run, item, before)
     except KubeError as error:
         return outcome.failing(error)
@@ -188,17 +186,36 @@ def _missing(run: Run, item: Item) -> Outcome:
     """In check mode an earlier task may have left out to make it."""
     if run.check:
         return Outcome(item.wanted, "changed", None, item.wanted.object)
-    raise MissingError(f"{view.title(item.wanted.object)} does not exist: declare it first.")
+    title = view.title(item.wanted.object)
+    if item.wanted.state == "amended":
+        raise MissingError(f"{title} is not there and cannot become {item.wanted.purpose}: check name and namespace.")
+    raise MissingError(f"{title} does not exist: declare it first.")
 
 
 def _delete(run: Run, item: Item, before: Object) -> None:
+    """In check mode only asked whether it would be done."""
     uid = before["metadata"]["uid"]
     propagation: t.Literal["Foreground", "Background"] = "Foreground" if item.wanted.foreground else "Background"
 
     def delete() -> None:
-        run.client.delete(item.kind, item.name, item.namespace, uid=uid, propagation=propagation, deadline=run.deadline)
+        run.client.delete(
+            item.kind,
+            item.name,
+            item.namespace,
+            uid=uid,
+            propagation=propagation,
+            dry_run=run.check,
+            deadline=run.deadline,
+        )
 
-    patiently(run.patience, delete)
+    if not run.check:
+        patiently(run.patience, delete)
+        return
+    try:
+        delete()
+    except InvalidError as error:
+        if not _unwritten(run, item, error):
+            raise
 
 
 def _gone(run: Run, item: Item, before: Object) -> None:
@@ -227,8 +244,7 @@ def _ensured(run: Run, item: Item, before: Object | None) -> Outcome:
 def _amended(run: Run, item: Item, before: Object | None) -> Outcome:
     """By a patch and not by apply, which would take everything else for dropped."""
     if before is None:
-        title = view.title(item.wanted.object)
-        raise MissingError(f"{title} is not there and cannot become {item.wanted.purpose}: check name and namespace.")
+        return _missing(run, item)
     change = {key: value for key, value in item.wanted.object.items() if key not in ("apiVersion", "kind", "metadata")}
     if compare.holds(change, before):
         return Outcome(item.wanted, "unchanged", before, before)

@@ -15,11 +15,12 @@ from .stop import Stop
 from .watch import watch
 
 if t.TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .client import Client, Object
     from .conditions import Check
     from .kinds import Kind
+    from .wanted import Outcome, Run
     from .watch import Change
 
 # Of how many objects the events are asked for when a wait ends badly, and for how long.
@@ -121,6 +122,38 @@ def wait(client: Client, targets: Sequence[Target], *, labels: str = "", deadlin
     if bad:
         raise _error(client, bad, len(waited), time.monotonic() - began)
     return [one.object for one in waited]
+
+
+def waited(
+    run: Run, checks: Mapping[int, Check], outcomes: Sequence[Outcome], names: Mapping[int, str] | None = None
+) -> list[Outcome]:
+    """The outcomes again, once the checks of those at some positions hold.
+
+    :param names: of the objects that are looked at, where these are not the written ones
+    """
+    targets = {}
+    again = list(outcomes)
+    for position, holds in checks.items():
+        live = outcomes[position].after or {}
+        kind = run.client.kind(live["apiVersion"], live["kind"])
+        name = (names or {}).get(position, live["metadata"]["name"])
+        # What was written says from when on it is of interest; of another object nothing is known.
+        known = live if name == live["metadata"]["name"] else None
+        targets[position] = Target(kind, name, live["metadata"].get("namespace", ""), holds, known)
+    try:
+        found = wait(run.client, list(targets.values()), deadline=run.deadline)
+    except WaitError as error:
+        unready = {id(one.target): error.of(one) for one in error.unready}
+        for position, target in targets.items():
+            if id(target) in unready:
+                again[position] = again[position].failing(unready[id(target)])
+    except KubeError as error:  # they were written, even if nobody can say what becomes of them
+        for position in targets:
+            again[position] = again[position].failing(error)
+    else:
+        for position, after in zip(targets, found, strict=True):
+            again[position] = again[position]._replace(after=after)
+    return again
 
 
 def _settled(group: Sequence[_Waited]) -> bool:

@@ -43,11 +43,21 @@ def key(found: Mapping[str, Any]) -> Key:
 
 
 def surplus(
-    declared: Iterable[Mapping[str, Any]], live: Iterable[dict[str, Any]], name: str, cap: int, manager: str = MANAGER
+    declared: Iterable[Mapping[str, Any]],
+    live: Iterable[dict[str, Any]],
+    name: str,
+    cap: int,
+    manager: str = MANAGER,
+    namespace: str = "",
 ) -> list[dict[str, Any]]:
     """Of the live objects that bear the labels of a set those that are not declared. What is on its way out already is left
-    to go, and what others made is left to them: controllers copy labels to what they make (a Service's Endpoints)."""
+    to go, and what others made is left to them: controllers copy labels to what they make (a Service's Endpoints).
+
+    :param namespace: of declared objects that name none. Of a kind that is in none no other object can be meant by it, so that
+        nobody has to know which of them are of such a kind
+    """
     kept = {key(one) for one in declared}
+    kept |= {one._replace(namespace=one.namespace or namespace) for one in kept}
     gone = {
         key(one): one
         for one in live

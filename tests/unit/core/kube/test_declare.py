@@ -6,13 +6,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pytest
 from paddleflow_core.kube.client import Client
 from paddleflow_core.kube.declare import declare
+from paddleflow_core.kube.discovery import Discovery
 from paddleflow_core.kube.errors import UnreachableError
 from paddleflow_core.kube.wanted import Outcome, Run, Wanted
 from paddleflow_core.plan import compare
 
-from tests.support.kube_stub import Stub, ok, reset
+from tests.support.kube_stub import Handler, Stub, answer, ok, reset
 
 # More than are got one by one.
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -62,3 +64,69 @@ def test_of_a_server_that_goes_away_between_two_writes_it_is_known_which_were_do
     assert isinstance(doubtful, UnreachableError)
     assert str(doubtful).startswith("Could not apply ConfigMap team/d: the API server")
     assert {seen.path.rpartition("/")[2] for seen in stub.seen if seen.method == "PATCH"} <= set(NAMES) - {"a"}
+
+
+MISSING = answer(404, {"code": 404, "reason": "NotFound", "details": {"name": "x", "kind": "x"}})
+UNSERVED = answer(404, {"code": 404, "reason": "NotFound", "details": {}})
+DEFINITIONS = "apiextensions.k8s.io/v1"
+
+
+class Defining:
+    """Answers for kinds that it has definitions of, but for the second one only when it was asked a few times more."""
+
+    def __init__(self, stub: Stub) -> None:
+        self.stub, self.objects, self.asked = stub, dict[str, Any](), 0
+        stub.always = self.respond
+
+    def respond(self, handler: Handler) -> None:
+        seen = self.stub.seen[-1]
+        if seen.method == "PATCH":
+            status = {"status": {"conditions": [{"type": "Established", "status": "True"}]}}
+            metadata = {**seen.body["metadata"], "uid": seen.path, "resourceVersion": "1"}
+            self.objects[seen.path] = {**seen.body, **status, "metadata": metadata}
+        served = seen.path.rpartition("/")[2]
+        if seen.path in self.objects:
+            ok(self.objects[seen.path])(handler)
+        elif seen.path in ("/apis/early.org/v1", "/apis/late.org/v1"):
+            self.asked += seen.path == "/apis/late.org/v1"
+            defined = f"/apis/{DEFINITIONS}/customresourcedefinitions/{seen.path.split('/')[2]}" in self.objects
+            there = defined and (seen.path == "/apis/early.org/v1" or self.asked > 4)
+            kind = {"kind": "Thing", "name": "things", "namespaced": True}
+            (ok({"resources": [kind]}) if there else UNSERVED)(handler)
+        else:
+            (MISSING if served else UNSERVED)(handler)
+
+
+def defined(group: str) -> list[dict[str, Any]]:
+    definition = {"apiVersion": DEFINITIONS, "kind": "CustomResourceDefinition", "metadata": {"name": group}}
+    return [definition, {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "one"}}]
+
+
+def test_what_was_created_stays_so_while_others_wait_for_their_kind(stub: Stub, client: Client) -> None:
+    client = Client(client.transport, Discovery(client.transport, None))
+    Defining(stub)
+    wanted = [Wanted(one) for group in ("early.org", "late.org") for one in defined(group)]
+    assert [one.action for one in declare(Run(client, math.inf), wanted)] == ["created"] * 4
+    assert len([seen for seen in stub.seen if seen.path.endswith("early.org/v1/namespaces/default/things/one")]) == 2
+
+
+@pytest.mark.parametrize("state", ["found", "amended"])
+def test_in_check_mode_what_an_earlier_task_would_have_made_is_changed(stub: Stub, client: Client, state: Any) -> None:
+    stub.always = MISSING
+    wanted = [Wanted(settings("a"), state, purpose="stopped")]
+    (would,) = declare(Run(client, math.inf, check=True), wanted)
+    assert (would.action, would.error) == ("changed", None)
+    (refused,) = declare(Run(client, math.inf), wanted)
+    assert refused.action == "failed"
+    said = {"found": "does not exist: declare it first.", "amended": "is not there and cannot become stopped"}
+    assert f"ConfigMap team/a {said[state]}" in str(refused.error)
+
+
+def test_so_it_is_when_not_even_its_kind_is_there(stub: Stub, client: Client) -> None:
+    stub.always = UNSERVED
+    wanted = [Wanted(settings("a"), "amended"), Wanted(settings("b"), "present", part=True), Wanted(settings("c"))]
+    assert [one.action for one in declare(Run(client, math.inf, check=True), wanted)] == [
+        "changed",
+        "changed",
+        "created",
+    ]

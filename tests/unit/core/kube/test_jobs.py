@@ -172,6 +172,7 @@ def test_check_mode_does_not_fail_for_what_a_webhook_says_of_a_queue_that_is_not
         cluster.planned[(verb, path)] = refuse(422, "Invalid", text)
     if recreate:
         cluster.objects[f"{JOBS}/one"] = live({**spec, "image": "other"})
+        cluster.planned[("DELETE", f"{JOBS}/one")] = ok({})
     found, remarks = cluster.carry(spec, dry=True, recreate=recreate)
     assert (found.action, found.error) == ("recreated" if recreate else "created", None)
     assert len(remarks) == 1

@@ -91,3 +91,22 @@ def test_kinds_that_a_set_defines_itself_are_where_their_definitions_say(
         {place._replace(namespace=place.namespace.replace("NAMESPACE", run.client.namespace))} if place else set()
     )
     assert sets.places(run, objects) == expected
+
+
+@pytest.mark.parametrize(
+    ("objects", "namespace"),
+    [
+        ([thing(), definition()], "home"),
+        ([thing(namespace="b"), definition()], "b"),
+        ([thing(), definition(scope="Cluster")], None),
+        ([thing()], None),
+    ],
+)
+def test_a_member_of_a_kind_that_is_not_served_yet_is_where_its_definition_says(
+    stub: Stub, run: Run, objects: list[Any], namespace: str | None
+) -> None:
+    stub.always = GONE
+    run.client.namespace = "home"
+    first = sets.members(run, objects, "s")[0]["metadata"]
+    assert first.get("namespace") == namespace
+    assert first["labels"] == {"paddleflow.org/set": "s", "paddleflow.org/set-namespace": "home"}

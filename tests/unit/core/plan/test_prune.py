@@ -28,6 +28,15 @@ def test_an_object_is_the_same_in_every_version_of_its_kind() -> None:
     assert prune.key({"apiVersion": "v1", "kind": "Pod"}) == prune.Key("", "Pod", "", "")
 
 
+def test_an_object_that_names_no_namespace_is_the_one_in_the_default_namespace() -> None:
+    nameless = thing("a")
+    del nameless["metadata"]["namespace"]
+    of_none = {**thing("c"), "kind": "ClusterThing", "metadata": {**nameless["metadata"], "name": "c"}}
+    live = [thing("a"), thing("a", namespace="other"), of_none]
+    found = prune.surplus([nameless, of_none], live, "mine", 10, namespace="team")
+    assert [one["metadata"]["namespace"] for one in found] == ["other"]
+
+
 def test_an_object_that_was_read_in_two_versions_is_one() -> None:
     assert len(prune.surplus([], [thing("a"), thing("a", version="v1beta1")], "mine", 1)) == 1
 
