@@ -81,7 +81,22 @@ HARMLESS = (
 
 
 # What tests of the API server alone do to it on purpose.
-PROVOKED = (Harmless("apiserver", r"Unable to authenticate the request", "they come with wrong tokens"),)
+PROVOKED = tuple(
+    Harmless("apiserver", line, why)
+    for line, why in (
+        (r"Unable to authenticate the request", "they come with wrong tokens"),
+        (
+            r"rejected by webhook|Failed calling webhook",
+            "they declare what is refused, by webhooks of wrong certificates too",
+        ),
+        (r"Couldn't parse request|error that is not an metav1\.Status", "they ask for nonsense"),
+        (r"failed to update managedFields.* expected (?:string|numeric)", "they write what no schema allows"),
+        (
+            r"[Tt]imeout or abort while handling|[Pp]ost-timeout activity|context (?:canceled|deadline exceeded)",
+            "they go away in the middle of a request",
+        ),
+    )
+)
 
 
 def complaints(source: str, text: str, harmless: Sequence[Harmless] = HARMLESS) -> bool:
