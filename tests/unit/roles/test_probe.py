@@ -17,7 +17,7 @@ import pytest
 PROBE = Path(__file__).parents[3] / "roles/preflight/files/probe.py"
 KEYS = {"time", "sent", "python", "uid", "capabilities", "hostname", "machine", "system", "kernel", "architecture"}
 KEYS |= {"os", "package_managers", "cpus", "memory", "paths", "marker", "cgroup", "addresses", "routes", "listeners"}
-KEYS |= {"proxies", "features", "problems"}
+KEYS |= {"runs_from", "proxies", "features", "problems"}
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces are made by root only")
 
 
@@ -83,6 +83,12 @@ def test_a_marker_is_given_as_it_is_and_a_broken_one_as_a_problem(tmp_path: Path
     assert facts["features"] is None
     marker.write_text("{")
     assert "problem" in probe("--without-trials", "--marker", str(marker))["marker"]
+
+
+def test_a_run_folder_says_of_which_cluster_it_is(tmp_path: Path) -> None:
+    assert probe("--without-trials", "--run", str(tmp_path))["runs_from"] is None
+    (tmp_path / "data-dir").write_text("/var/lib/paddleflow")
+    assert probe("--without-trials", "--run", str(tmp_path))["runs_from"] == "/var/lib/paddleflow"
 
 
 def test_a_port_in_use_is_found_with_its_program() -> None:

@@ -70,8 +70,8 @@ def cluster(stub: Stub, connect: Callable[..., Transport]) -> Cluster:
     return Cluster(stub, Client(transport, Discovery(transport, None)))
 
 
-def live(spec: dict[str, Any] = ONE, phase: str = "Running", reason: str = "") -> dict[str, Any]:
-    (found,) = job.build("one", "team", spec, {"flavours": {}})
+def live(spec: dict[str, Any] | None = None, phase: str = "Running", reason: str = "") -> dict[str, Any]:
+    (found,) = job.build("one", "team", spec or ONE, {"flavours": {}})
     annotations = {**found["metadata"]["annotations"], **({STOP: reason} if reason else {})}
     metadata = {**found["metadata"], "uid": "u1", "annotations": annotations}
     return {**found, "metadata": metadata, "status": {"state": {"phase": phase}}}
