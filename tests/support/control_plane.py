@@ -76,7 +76,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def control_plane(*flags: str) -> Iterator[ControlPlane]:
-    """Its programs may say nothing unexpected.
+    """Its programs may not crash, nor, in the extended run, say anything unexpected.
 
     :param flags: further ones of the API server
     """
