@@ -99,7 +99,7 @@ def test_of_jobs_too(client: Client, data: st.DataObject) -> None:
         spec = data.draw(documents.valid(KnownJob, name=called))
         spec["schedulingPolicy"]["queue"] = "vision"
         request = jobs.Request(called, NAMESPACE, "present", spec, {}, "")
-        the_same(lambda check, request=request: jobs.carry(run(client, check), [request], False)[0], client)  # type: ignore[misc]
+        the_same(lambda check, request=request: jobs.carry(run(client, check), [request], False)[0], client)  # type: ignore[misc]  # a default of a lambda
 
 
 @FEW

@@ -31,26 +31,19 @@ _SECRETIVE = re.compile(r"""(?:token|password|secret|key-data|value)["']?\s*:\s*
 
 def client(module: Module, discover: bool = False, manager: str = MANAGER) -> Client:
     """
-    :raises ConfigError: when nothing names a cluster, or what names it is wrong
-    """
-    made = to(module.params, module.environment, discover, manager)
-    module.transport = made.transport
-    return made
-
-
-def to(params: Mapping[str, Any], environment: Mapping[str, str], discover: bool, manager: str = MANAGER) -> Client:
-    """
     :param discover: for kinds beyond those that the client knows of itself
     :raises ConfigError: when nothing names a cluster, or what names it is wrong
     """
-    server = connection(params.get, environment)
+    params = module.params
+    server = connection(params.get, module.environment)
     # Each writer has a connection of its own.
     transport = Transport(server, agent=AGENT, **({"writers": params["writers"]} if params.get("writers") else {}))
+    module.transport = transport
     if not discover:
         return Client(transport, manager=manager)
     from .._core.kube.discovery import Discovery, cache_folder
 
-    return Client(transport, Discovery(transport, cache_folder(environment)), manager)
+    return Client(transport, Discovery(transport, cache_folder(module.environment)), manager)
 
 
 def connection(option: Callable[[str], Any], environment: Mapping[str, str]) -> Connection:

@@ -152,13 +152,19 @@ def test_check_mode_says_that_something_may_not_be_deleted_and_deletes_nothing(c
     assert [body["dryRun"] for body in asked] == [["All"]] * 4
 
 
-def test_check_mode_asks_whether_what_is_made_anew_may_be_deleted(cluster: Cluster) -> None:
+def frozen(cluster: Cluster) -> str:
+    """The path of a ConfigMap a, which is there and may neither be changed nor be made a second time."""
     path = f"{NAMESPACED}team/configmaps/a"
     carried(cluster, definition=config("a"))
-    frozen = {"reason": "FieldValueInvalid", "field": "data", "message": "field is immutable"}
-    status = {"code": 422, "reason": "Invalid", "details": {"causes": [frozen]}}
+    cause = {"reason": "FieldValueInvalid", "field": "data", "message": "field is immutable"}
+    status = {"code": 422, "reason": "Invalid", "details": {"causes": [cause]}}
     cluster.wrong["PATCH", path] = answer(422, status)
     cluster.wrong["POST", path.rpartition("/")[0]] = refuse(409, "AlreadyExists")
+    return path
+
+
+def test_check_mode_asks_whether_what_is_made_anew_may_be_deleted(cluster: Cluster) -> None:
+    path = frozen(cluster)
     given: dict[str, Any] = {"definition": {**config("a"), "data": {"a": "c"}}, "recreate": True}
     assert actions(carried(cluster, check=True, **given)) == {"a": "recreated"}
     cluster.wrong["DELETE", path] = refuse(403, "Forbidden")
@@ -385,12 +391,7 @@ def test_one_bad_name_is_the_failure_of_its_object_alone(cluster: Cluster) -> No
 
 def test_what_cannot_be_made_again_after_all_is_told_as_deleted(cluster: Cluster) -> None:
     """A recreation whose second half goes wrong."""
-    path = f"{NAMESPACED}team/configmaps/a"
-    carried(cluster, definition=config("a"))
-    frozen = {"reason": "FieldValueInvalid", "field": "data", "message": "field is immutable"}
-    status = {"code": 422, "reason": "Invalid", "details": {"causes": [frozen]}}
-    cluster.wrong["PATCH", path] = answer(422, status)
-    cluster.wrong["POST", path.rpartition("/")[0]] = refuse(409, "AlreadyExists")
+    frozen(cluster)
     result = carried(cluster, definition={**config("a"), "data": {"a": "c"}}, recreate=True)
     assert (result["failed"], result["changed"], actions(result)) == (True, True, {"a": "deleted"})
 

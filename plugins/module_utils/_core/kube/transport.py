@@ -266,7 +266,7 @@ class Transport:
     ) -> errors.UnreachableError:
         from . import unreachable
 
-        return unreachable.error(error, self.connection, asked, sent=True, handled=handled)
+        return unreachable.error(error, self.connection, asked, handled=handled)
 
     def _note_warnings(self, headers: list[str]) -> None:
         for header in headers:

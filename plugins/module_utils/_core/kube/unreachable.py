@@ -50,16 +50,15 @@ _AUTHORITY = (
 
 
 def error(
-    cause: BaseException, connection: Connection, asked: Asked, *, sent: bool, handled: BaseException | None = None
+    cause: BaseException, connection: Connection, asked: Asked, *, handled: BaseException | None = None
 ) -> UnreachableError:
     """
     :param cause: what urllib3 or the standard library raised
-    :param sent: whether the server may have seen the request
     :param handled: what our caller was busy with when it asked, which Python takes for a part of the cause
     """
     chain = list(_chain(cause, handled))
     why = _why(chain)
-    sent = sent and not (_not_connected(chain) or _NOT_TRUSTED & {type(one).__name__ for one in chain})
+    sent = not (_not_connected(chain) or _NOT_TRUSTED & {type(one).__name__ for one in chain})
     doubt = " It is not known whether the server did it." if sent and asked.verb not in ("get", "list", "watch") else ""
     text = f"Could not {asked}: the API server {connection}{_through(connection)} did not answer: {why.found}: {why.remedy}.{doubt}"
     return UnreachableError(text, why.cause, asked, sent=sent)

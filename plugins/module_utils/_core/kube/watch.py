@@ -118,7 +118,7 @@ def _stream(
             except ValueError:  # the rest of it was cut off
                 from . import unreachable
 
-                raise unreachable.error(EOFError(), client.transport.connection, asked, sent=True) from None
+                raise unreachable.error(EOFError(), client.transport.connection, asked) from None
             if event["type"] == "ERROR":
                 status = event["object"]
                 raise client.transport.refusal(int(status.get("code") or 500), json.dumps(status).encode(), asked)

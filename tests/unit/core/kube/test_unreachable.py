@@ -84,7 +84,7 @@ def wrapping(outer: Exception, inner: BaseException) -> Exception:
     ],
 )
 def test_why(raised: Exception, cause: str, sent: bool, said: str) -> None:
-    made = error(raised, CONNECTION, Asked("apply", "Queue", "ml"), sent=True)
+    made = error(raised, CONNECTION, Asked("apply", "Queue", "ml"))
     assert isinstance(made, UnreachableError)
     assert (made.cause, made.sent) == (cause, sent)
     assert str(made).startswith(f"Could not apply Queue ml: the API server {CONNECTION} did not answer: ")
@@ -93,17 +93,17 @@ def test_why(raised: Exception, cause: str, sent: bool, said: str) -> None:
 
 
 def test_of_a_read_there_is_no_doubt() -> None:
-    made = error(ConnectionResetError(), CONNECTION, Asked("list", "Queue"), sent=True)
+    made = error(ConnectionResetError(), CONNECTION, Asked("list", "Queue"))
     assert str(made).endswith("see whether the server or something on the way restarts.")
 
 
 def test_exceptions_that_contain_each_other_end() -> None:
     one, two = ValueError(), ConnectionResetError()
     one.__context__, two.__context__ = two, one
-    assert error(one, CONNECTION, Asked("get"), sent=True).cause == "cut"
+    assert error(one, CONNECTION, Asked("get")).cause == "cut"
 
 
 def test_what_was_handled_before_is_no_cause() -> None:
     handled = ConnectionRefusedError()
-    made = error(wrapping(ConnectionResetError(), handled), CONNECTION, Asked("get"), sent=True, handled=handled)
+    made = error(wrapping(ConnectionResetError(), handled), CONNECTION, Asked("get"), handled=handled)
     assert made.cause == "cut"
