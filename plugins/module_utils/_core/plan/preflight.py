@@ -94,7 +94,7 @@ def settings_findings(settings: Settings) -> Iterator[Finding]:
         yield Finding("error", "registry", "The variable images_registry", "is empty", needed, remedy)
     if settings.provider != "embedded":
         return
-    host = settings.registry.partition("/")[0].rpartition(":")[0]
+    host = re.sub(r":\d+$", "", settings.registry.partition("/")[0])
     if settings.registry and not settings.outbound and host not in settings.own_addresses.values():
         yield Finding(
             "error",

@@ -51,6 +51,7 @@ def test_a_cluster_that_nothing_leaves_pulls_from_no_registry() -> None:
     )
     assert judged(registry="r.example:5000/p", outbound=True) == []
     assert judged(registry="10.201.0.1:5000/p") == [], "on this machine itself"
+    assert judged(registry="10.201.0.1/p") == []
     assert judged(registry="r.example:5000/p", **K3S) == []
 
 
