@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from .._core.kube.errors import not_installed
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -15,17 +17,29 @@ class DocumentError(Exception):
     pass
 
 
+def _yaml(file: str) -> Any:
+    """PyYAML, for which it is asked here, since sanity refuses it at the top of what modules import.
+
+    :raises ConfigError: when this Python has none
+    """
+    try:
+        import yaml
+    except ImportError as error:
+        raise not_installed(file, "PyYAML", error) from None
+    return yaml
+
+
 def parse(text: str, file: str) -> Iterator[tuple[Any, str]]:
     """
     :raises DocumentError: when it is no YAML, with file and line
+    :raises ConfigError: when nothing here can read YAML
     """
-    import yaml  # inside, since sanity refuses it at the top of what modules import
-
-    loader = _loader()(text)
+    yaml = _yaml(file)
+    loader = _loader(yaml)(text)
     try:
         while loader.check_node():
             node = loader.get_node()
-            _once(node, file)
+            _once(yaml, node, file)
             yield loader.construct_document(node), f"{file}:{node.start_mark.line + 1}"
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -36,12 +50,10 @@ def parse(text: str, file: str) -> Iterator[tuple[Any, str]]:
         loader.dispose()
 
 
-def _once(document: Any, file: str) -> None:
+def _once(yaml: Any, document: Any, file: str) -> None:
     """
     :raises DocumentError: when a key is given twice, of which YAML would drop one in silence
     """
-    import yaml
-
     waiting, seen = [document], set()
     while waiting:
         node = waiting.pop()
@@ -68,10 +80,8 @@ def _once(document: Any, file: str) -> None:
 _REFUSED = {f"tag:yaml.org,2002:{name}" for name in ("binary", "timestamp", "set", "omap", "pairs")}
 
 
-def _loader() -> Any:
+def _loader(yaml: Any) -> Any:
     """As kubectl reads manifests: a time stays the text that it is, 12:30 too, and no key is given twice."""
-    import yaml
-
     base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc, valid-type]  # whichever PyYAML has

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._core.plan import view
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
     from .._core.kube.wanted import Outcome
@@ -67,9 +68,13 @@ def _action(outcome: Outcome) -> str:
     return (outcome.wanted.done if outcome.action == "changed" else "") or outcome.action
 
 
-def diffs(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
-    import yaml  # only for who asked to see the difference
-
+def diffs(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    try:
+        import yaml  # only for who asked to see the difference
+    except ImportError:  # of what is no text, Ansible makes JSON
+        text: Callable[[Any], Any] = dict
+    else:
+        text = partial(yaml.safe_dump, sort_keys=True, default_flow_style=False, allow_unicode=True)
     found = []
     for outcome in outcomes:
         if outcome.changed:
@@ -77,10 +82,7 @@ def diffs(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
             old, new = view.pair(outcome.before, outcome.after)
             if outcome.steered:
                 _verb, old["state"], new["state"] = outcome.steered
-            before, after = (
-                yaml.safe_dump(one, sort_keys=True, default_flow_style=False, allow_unicode=True) if one else ""
-                for one in (old, new)
-            )
+            before, after = (text(one) if one else "" for one in (old, new))
             found.append({"before_header": header, "after_header": header, "before": before, "after": after})
     return found
 

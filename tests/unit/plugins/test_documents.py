@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
+from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.errors import ConfigError
 from ansible_collections.paddleflow.core.plugins.module_utils._glue import documents
 
 
@@ -50,3 +52,9 @@ def test_what_json_cannot_say_is_refused_with_its_line(text: str, said: str) -> 
     with pytest.raises(documents.DocumentError) as refused:
         list(documents.parse(text, "f"))
     assert said in str(refused.value)
+
+
+def test_a_python_without_pyyaml_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(ConfigError, match=r"Definition needs the Python package PyYAML.*delegate_to: localhost"):
+        list(documents.parse("a: 1", "definition"))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -49,3 +50,10 @@ def test_what_check_mode_takes_for_made_by_an_earlier_task_is_a_warning() -> Non
     assert left.value.result["warnings"] == [
         "ConfigMap team/a is not there yet: check mode assumes that an earlier task would have made it."
     ]
+
+
+def test_without_pyyaml_a_difference_is_shown_as_ansible_shows_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    after = {"kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"b": "1"}}
+    (shown,) = results.diffs([outcome("created")._replace(after=after)])
+    assert (shown["before"], shown["after"]["data"]) == ("", {"b": "1"})

@@ -14,6 +14,7 @@ import typing as t
 
 from ..model.check import Path, show
 from ..workflow.finding import At, Report
+from .errors import not_installed
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,10 +56,20 @@ class _UnreadableError(Exception):
 
 def load(text: str) -> Loaded:
     """Never raises: text that is no document has findings."""
-    import yaml  # not every module reads a document
-
     report = Report()
     builder, value = _Builder(report), None
+    try:
+        import yaml  # not every module reads a document
+    except ImportError as error:
+        told = not_installed("a document", "PyYAML", error)
+        report.wrong(
+            "Y-1",
+            At(),
+            f"not read, since it {told.found}",
+            "one YAML document",
+            f"{told.remedy[0].upper()}{told.remedy[1:]}.",
+        )
+        return Loaded(None, builder.lines, report.findings)
     try:
         value = builder.document(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except UnicodeError:

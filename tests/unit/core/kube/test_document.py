@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import pytest
 from hypothesis import given
@@ -106,3 +107,11 @@ def test_all_of_json_is_read(value: object) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     loaded = load(text)
     assert loaded.value is None or loaded.lines
+
+
+def test_a_python_without_pyyaml_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    (finding,) = load("a: 1").findings
+    assert finding.path == ()
+    assert "needs the Python package PyYAML" in finding.found
+    assert "delegate_to: localhost" in finding.remedy
