@@ -67,7 +67,7 @@ ONLY = "Only another job can have it: use recreate."
         (RIGID, replicas(RIGID, 3), "running", "members[1].replicas is changed from 2 to 3, but must be what it was."),
         (ELASTIC, replicas(ELASTIC, 3, image="x"), "running", "members[0].image is changed from 'registry.example.org/pytorch:3.5.1' to 'x'"),
         (RIGID, {**RIGID, "members": RIGID["members"][:1]}, "running", "members is changed from [{"),
-        (RIGID, {**RIGID, "minAvailable": 2}, "running", "minAvailable is changed from None to 2, but must be what it was."),
+        (RIGID, {**RIGID, "minAvailable": 2}, "running", "minAvailable is changed from 3 to 2, but must be what it was."),
     ],
 )  # fmt: skip
 def test_everything_else_is_named_with_its_remedy(
@@ -102,6 +102,9 @@ def with_member(spec: dict[str, Any], **more: Any) -> dict[str, Any]:
         # A member's default is the job's field.
         (TUNED, with_member(TUNED, replicas=1, retryLimit=2, restartPolicy="Always", schedulingPolicy={"priority": "NORMAL"})),
         (TUNED, {**TUNED, "restartPolicy": "Always"}),
+        (RIGID, {**RIGID, "minAvailable": 3, "args": [], "extraFS": []}),
+        (RIGID, replicas(with_member(RIGID, args=[], extraFS=[], minAvailable=1), 2, minAvailable=2)),
+        ({**ELASTIC, "minAvailable": 2}, replicas(ELASTIC, ELASTIC["members"][-1]["replicas"], minAvailable=2)),
     ],
 )  # fmt: skip
 def test_another_spelling_and_a_default_that_is_written_out_are_no_change(
@@ -122,6 +125,7 @@ def test_another_spelling_and_a_default_that_is_written_out_are_no_change(
         (TUNED, {**TUNED, "restartPolicy": "Never"}, "restartPolicy is changed from 'Always' to 'Never'"),
         (TUNED, with_member(TUNED, restartPolicy="Never"), "members[0].restartPolicy is changed from 'Always' to 'Never'"),
         ({**RIGID, "flavour": {"name": "gpu"}}, {**RIGID, "flavour": {"name": "flavour1"}}, "flavour is changed from {'name': 'gpu'}"),
+        ({**RIGID, "args": ["a"]}, with_member({**RIGID, "args": ["a"]}, args=[]), "members[0].args is changed from None to []"),
         (TUNED, {**TUNED, "retryLimit": 3}, "retryLimit is changed from 2 to 3"),  # and not of each member again
     ],
 )  # fmt: skip

@@ -31,6 +31,7 @@ MUTABLE = {
     "minAvailable": _ALIVE,
 }
 _COUNTS = ("replicas", "minAvailable")
+_LISTS = ("args", "extraFS")
 _SMALLEST = canonical.form(NOUN["spec"]["flavour"]["fields"], tasks.SIZE)
 _MEMBERS_POLICY = NOUN["spec"]["members"]["items"]["fields"]["schedulingPolicy"]["fields"]
 
@@ -86,8 +87,23 @@ def _meant(spec: Mapping[str, Any]) -> dict[str, Any]:
     found = canonical.form(NOUN["spec"], spec)
     found["restartPolicy"] = pods.restart_policy(spec)
     _size(found)
+    all_tasks = tasks.tasks(spec)
+    found["minAvailable"] = tasks.available(spec, all_tasks)
     if "members" in found:
-        found["members"] = [_member(spec, found, member) for member in found["members"]]
+        found["members"] = [
+            {**_member(spec, found, member), "minAvailable": task.low}
+            for member, task in zip(found["members"], all_tasks, strict=True)
+        ]
+    return _without_empty_lists(found)
+
+
+def _without_empty_lists(found: dict[str, Any]) -> dict[str, Any]:
+    """A member's own empty list says something where the job has a list that it would get otherwise."""
+    idle = [name for name in _LISTS if not found.get(name)]
+    for level in (found, *found.get("members", ())):
+        for name in idle:
+            if level.get(name) == []:
+                del level[name]
     return found
 
 
