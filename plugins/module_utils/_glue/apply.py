@@ -59,7 +59,8 @@ def carry(module: Module) -> NoReturn:
         client = connect.client(module, discover=True)
         client.namespace = params["namespace"] or client.namespace
         until = connect.deadline(module)
-        run = Run(client, until, check, params["force_conflicts"], params["writers"], params["wait"])
+        whole = module._diff or params["wait"] or params["return_content"]
+        run = Run(client, until, check, params["force_conflicts"], params["writers"], params["wait"], whole=whole)
         outcomes = _declared(run, params, found)
         if not check and not any(one.error for one in outcomes):
             outcomes = _waited(run, params, outcomes)

@@ -22,7 +22,7 @@ from .errors import (
     KubeError,
 )
 from .stale import STALE_SECONDS
-from .states import STATES
+from .states import STATES, unchanged
 from .wanted import Extra, Item, Outcome, Run, Wanted
 
 if t.TYPE_CHECKING:
@@ -69,7 +69,7 @@ def declare(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
 def _carry(
     run: Run,
     items: Mapping[int, Item],
-    live: Mapping[int, Object | None],
+    live: dict[int, Object | None],
     outcomes: dict[int, Outcome],
     wave: Sequence[int],
     later: Sequence[Sequence[int]],
@@ -125,8 +125,9 @@ def _read(run: Run, items: Mapping[int, Item], outcomes: dict[int, Outcome]) -> 
             groups.setdefault((item.kind, item.namespace), []).append(position)
     for (kind, namespace), positions in groups.items():
         names = {items[position].name for position in positions}
+        seen = None if run.whole else _settling(run, items, positions, outcomes)
         try:
-            found, errors = _by_name(run.client, kind, namespace, names, run.deadline)
+            found, errors = _by_name(run.client, kind, namespace, names, run.deadline, seen)
         except KubeError as error:
             found, errors = {}, dict.fromkeys(names, error)
         for position in positions:
@@ -136,6 +137,29 @@ def _read(run: Run, items: Mapping[int, Item], outcomes: dict[int, Outcome]) -> 
             else:
                 live[position] = found.get(name)
     return live
+
+
+def _settling(
+    run: Run, items: Mapping[int, Item], positions: Sequence[int], outcomes: dict[int, Outcome]
+) -> Callable[[Object], Object | None]:
+    """Is done with what is as declared while it is read, so that it need not be kept."""
+    places = {items[position].name: position for position in positions}
+
+    def seen(found: Object) -> Object | None:
+        position = places[found["metadata"]["name"]]
+        wanted = items[position].wanted
+        outcomes.pop(position, None)  # of a list that began anew
+        if not _needs_whole(wanted) and unchanged(run, wanted, found):
+            outcomes[position] = Outcome(wanted, "unchanged", found, found).brief()
+            return None
+        return found
+
+    return seen
+
+
+def _needs_whole(one: Wanted) -> bool:
+    """Queues and definitions are waited for by those that come after them."""
+    return _defines(one) or order.is_queue(one.object)
 
 
 def named(
@@ -152,16 +176,22 @@ def named(
 
 
 def _by_name(
-    client: Client, kind: Kind, namespace: str, names: Collection[str], deadline: float | None
+    client: Client,
+    kind: Kind,
+    namespace: str,
+    names: Collection[str],
+    deadline: float | None,
+    seen: Callable[[Object], Object | None] | None = None,
 ) -> tuple[dict[str, Object], dict[str, KubeError]]:
     """As named, and what is wrong with single names.
 
+    :param seen: is given each of many, and keeps it or does not
     :raises KubeError: when none of them can be read
     """
     refused: ForbiddenError | None = None
     if len(names) > FEW:
         try:
-            return _listed(client, kind, namespace, names, deadline), {}
+            return _listed(client, kind, namespace, names, deadline, seen), {}
         except ForbiddenError as error:  # roles may name the objects that one may get, and then nobody may list
             refused = error
     found: dict[str, Object] = {}
@@ -180,10 +210,17 @@ def _by_name(
 
 
 def _listed(
-    client: Client, kind: Kind, namespace: str, names: Collection[str], deadline: float | None
+    client: Client,
+    kind: Kind,
+    namespace: str,
+    names: Collection[str],
+    deadline: float | None,
+    seen: Callable[[Object], Object | None] | None,
 ) -> dict[str, Object]:
     def keep(found: Object) -> Object | None:
-        return found if found["metadata"]["name"] in names else None
+        if found["metadata"]["name"] not in names:
+            return None
+        return seen(found) if seen else found
 
     listing = client.list(kind, namespace, keep=keep, deadline=deadline)
     return {found["metadata"]["name"]: found for found in listing.items if found is not None}
@@ -204,12 +241,16 @@ def _ordered(positions: Sequence[int], objects: Sequence[Object]) -> list[list[i
 
 
 def side_by_side(
-    run: Run, items: Mapping[int, Item], live: Mapping[int, Object | None], positions: Sequence[int]
+    run: Run, items: Mapping[int, Item], live: dict[int, Object | None], positions: Sequence[int]
 ) -> list[Outcome]:
     run = run._replace(patience=min(run.deadline, time.monotonic() + STALE_SECONDS))
 
     def work(position: int) -> Outcome:
-        item, before = items[position], live.get(position)
+        item, before = items[position], live.pop(position, None)  # which nobody asks for again
+        outcome = tried(item, before)
+        return outcome if run.whole or _needs_whole(item.wanted) else outcome.brief()
+
+    def tried(item: Item, before: Object | None) -> Outcome:
         try:
             if before is not None and item.wanted.judge is not None:
                 reason = item.wanted.judge(before)

@@ -32,6 +32,14 @@ if t.TYPE_CHECKING:
 _HELD = ("exceeded quota", "already allocated")
 
 
+def unchanged(run: Run, wanted: Wanted, before: Object) -> bool:
+    """Whether it shall be present and is, just as declared."""
+    plain = wanted.state == "present" and wanted.judge is None and wanted.revise is None
+    if not plain or before["metadata"].get("deletionTimestamp"):
+        return False
+    return compare.compare(wanted.object, before, wanted.exact, run.client.manager) is compare.Verdict.SAME
+
+
 def _present(run: Run, item: Item, before: Object | None) -> Outcome:
     wanted = item.wanted
     if wanted.part and before is None:

@@ -54,9 +54,20 @@ class Outcome(t.NamedTuple):
             self.steered is not None and self.error is None
         )
 
+    def brief(self) -> Outcome:
+        """With nothing of the objects but what they are called."""
+        return self._replace(before=_called(self.before), after=_called(self.after))
+
     def failing(self, error: KubeError) -> Outcome:
         """What was done stays done, though what came after it went wrong."""
         return self._replace(action=self.action if self.changed else "failed", error=error)
+
+
+def _called(found: Object | None) -> Object | None:
+    if found is None:
+        return None
+    metadata = {key: found["metadata"][key] for key in ("name", "namespace") if key in found["metadata"]}
+    return {"apiVersion": found["apiVersion"], "kind": found["kind"], "metadata": metadata}
 
 
 class Extra:
@@ -83,6 +94,7 @@ class Run(t.NamedTuple):
     force_conflicts: bool = False
     writers: int = 8
     wait: bool = False  # for the end of what is taken away
+    whole: bool = True  # whether outcomes tell of whole objects, else of their names alone: of ten thousand it is most of the memory
     extra: Extra = Extra()
     # Until when what a webhook of Volcano says may be of a moment ago.
     patience: float = 0.0

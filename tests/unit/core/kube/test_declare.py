@@ -40,15 +40,17 @@ def page(*names: str, more: str = "") -> Any:
     return ok({"metadata": {"resourceVersion": "7", "continue": more}, "items": [live(name) for name in names]})
 
 
-def carried(client: Client) -> list[Outcome]:
-    return declare(
-        Run(client, math.inf, writers=1), [Wanted(settings(name), where=f"objects[{name}]") for name in NAMES]
-    )
+def carried(client: Client, whole: bool = True) -> list[Outcome]:
+    run = Run(client, math.inf, writers=1, whole=whole)
+    return declare(run, [Wanted(settings(name), where=f"objects[{name}]") for name in NAMES])
 
 
-def test_a_server_that_goes_away_in_the_middle_of_a_list_has_got_nothing(stub: Stub, client: Client) -> None:
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_server_that_goes_away_in_the_middle_of_a_list_has_got_nothing(
+    stub: Stub, client: Client, whole: bool
+) -> None:
     stub.steps, stub.always = [page("a", "b", more="x")], reset
-    outcomes = carried(client)
+    outcomes = carried(client, whole)
     assert [one.action for one in outcomes] == ["failed"] * len(NAMES)
     for one in outcomes:
         assert isinstance(one.error, UnreachableError)
@@ -64,6 +66,20 @@ def test_of_a_server_that_goes_away_between_two_writes_it_is_known_which_were_do
     assert isinstance(doubtful, UnreachableError)
     assert str(doubtful).startswith("Could not apply ConfigMap team/d: the API server")
     assert {seen.path.rpartition("/")[2] for seen in stub.seen if seen.method == "PATCH"} <= set(NAMES) - {"a"}
+
+
+def test_of_many_objects_no_more_is_kept_than_what_is_told_of_them(stub: Stub, client: Client) -> None:
+    other = {**live("b"), "data": {"k": "other"}}
+    expired = answer(410, {"code": 410, "reason": "Expired"})
+    listed = ok({"metadata": {"resourceVersion": "7"}, "items": [live("a"), other]})
+    # What was as declared is so no longer when the list has to begin anew.
+    written = [ok({**live("b"), "metadata": {**live("b")["metadata"], "resourceVersion": "2"}})] * 2  # a dry run first
+    stub.steps = [page("a", "b", more="x"), expired, listed, *written, *(ok(live(name)) for name in NAMES[2:])]
+    outcomes = carried(client, whole=False)
+    assert [one.action for one in outcomes] == ["unchanged", "changed", *["created"] * 4]
+    called = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "team"}}
+    assert (outcomes[0].before, outcomes[0].after) == (called, called)
+    assert all(one.after is not None and "data" not in one.after for one in outcomes)
 
 
 MISSING = answer(404, {"code": 404, "reason": "NotFound", "details": {"name": "x", "kind": "x"}})
