@@ -58,6 +58,15 @@ options:
       - terminated
       - preempting
       - preempted
+  queue:
+    description: Only jobs of that queue.
+    type: str
+  started_since:
+    description: Only jobs that began then or later, such as V(2026-01-31T08:00:00Z). One without an offset is in UTC.
+    type: str
+  changed_since:
+    description: Only jobs that were accepted, began or ended then or later, such as V(2026-01-31).
+    type: str
   logs:
     description: Whether what each pod wrote is returned too.
     type: bool
@@ -80,6 +89,13 @@ EXAMPLES = r"""
 - name: Show their names
   ansible.builtin.debug:
     msg: "{{ found.objects | map(attribute='name') }}"
+
+- name: What failed in a queue since the beginning of the month
+  paddleflow.core.job_info:
+    all_namespaces: true
+    queue: vision
+    states: [failed]
+    changed_since: "2026-01-01"
 
 - name: What has become of one job, with the end of its logs
   paddleflow.core.job_info:
@@ -114,6 +130,9 @@ objects:
       state: failed
       message: 'train-standalone-0: exit code 7'
       restarts: 0
+      acceptTime: '2026-01-31T08:00:00Z'
+      startTime: '2026-01-31T08:00:04Z'
+      finishTime: '2026-01-31T09:12:40Z'
       tasks:
         - name: train-standalone-0
           namespace: science
@@ -146,6 +165,15 @@ objects:
     restarts:
       description: How often its pods were started anew.
       type: int
+    acceptTime:
+      description: When it was declared.
+      type: str
+    startTime:
+      description: When it began; empty before, and when nobody remembers it.
+      type: str
+    finishTime:
+      description: When it ended.
+      type: str
     tasks:
       description: Its pods.
       type: list

@@ -142,6 +142,16 @@ def test_a_job_tells_its_state_and_that_of_its_pods(engine: Engine) -> None:
     assert [one["name"] for one in found(engine, "job_info", states=["failed"])] == ["seen"]
     assert [one["name"] for one in found(engine, "job_info", states=["failed", "pending"])] == ["other", "seen"]
     assert found(engine, "job_info", states=["running"]) == []
+    asked = {
+        "a": {"queue": ONE["scheduling_policy"]["queue"], "states": ["failed"]},
+        "b": {"changed_since": "2026-01-31", "states": ["failed"]},
+        "c": {"started_since": job["acceptTime"]},  # the other one waits still
+        "none of the queue": {"queue": "elsewhere"},
+        "none since": {"changed_since": "9999-01-01"},
+    }
+    assert {key: [one["name"] for one in found(engine, "job_info", **options)] for key, options in asked.items()} == {
+        "a": ["seen"], "b": ["seen"], "c": ["seen"], "none of the queue": [], "none since": [],
+    }  # fmt: skip
 
 
 def test_a_job_of_an_operator_is_found_by_its_kind(engine: Engine) -> None:

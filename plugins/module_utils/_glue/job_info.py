@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from .._core.kube.errors import NotFoundError, StatusError
 from .._core.kube.logs import logs
-from .._core.model.jobs import state
+from .._core.model import moment
+from .._core.model.jobs import state, times
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from .._core.kube.client import Client, Object
     from .module import Module
@@ -26,6 +28,9 @@ KINDS = {
 BESIDE: dict[str, Any] = {
     "kind": {"type": "str", "default": "Job"},
     "states": {"type": "list", "elements": "str", "choices": list(state.WORDS)},
+    "queue": {"type": "str"},
+    "started_since": {"type": "str"},
+    "changed_since": {"type": "str"},
     "logs": {"type": "bool", "default": False},
     "log_lines": {"type": "int", "default": 100},
 }
@@ -61,18 +66,36 @@ def more(module: Module, client: Client, deadline: float, found: list[Object], e
         place = metadata["namespace"]
         group = groups.get((place, f"{metadata['name']}-{metadata['uid']}"))
         entry |= state.observe(one, pods.get((place, metadata["name"]), ()), group)
-    # Newest first; times of the API server are in the order of their text.
-    wanted = module.params["states"]
-    pairs = sorted(zip(found, entries, strict=True), key=_made, reverse=True)
-    entries[:] = [entry for _one, entry in pairs if not wanted or entry["state"] in wanted]
+    wanted = _filter(module)
+    entries[:] = sorted(filter(wanted, entries), key=itemgetter("acceptTime"), reverse=True)
     if module.params["logs"]:
         for task in (task for entry in entries for task in entry["tasks"]):
             task["log"] = _log(client, task, module.params["log_lines"], deadline)
 
 
-def _made(pair: tuple[Object, Mapping[str, Any]]) -> str:
-    made: str = pair[0]["metadata"]["creationTimestamp"]
-    return made
+def _filter(module: Module) -> Callable[[Mapping[str, Any]], bool]:
+    states, queue = module.params["states"], module.params["queue"]
+    started, changed = (_moment(module, option) for option in ("started_since", "changed_since"))
+
+    def wanted(entry: Mapping[str, Any]) -> bool:
+        return (
+            (not states or entry["state"] in states)
+            and (not queue or entry["declared"].get("scheduling_policy", {}).get("queue", "default") == queue)
+            and (not started or entry["startTime"] >= started)
+            and (not changed or max(entry[name] for name in times.NAMES) >= changed)
+        )
+
+    return wanted
+
+
+def _moment(module: Module, option: str) -> str:
+    given = module.params[option] or ""
+    try:
+        return moment.utc(given) if given else ""
+    except (ValueError, OverflowError) as error:
+        return str(
+            module.fail_json(msg=f"{option} is {given!r} ({error}), but must be a time, such as 2026-01-31T08:00:00Z.")
+        )
 
 
 def _log(client: Client, task: Mapping[str, Any], lines: int, deadline: float) -> str:

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from . import crontab, own
+from . import crontab, moment, own
 from .check import Problem, show
 from .pipeline import DESCRIPTION, NAME, OWNER, VERSION
 from .pipeline_run import HOW
@@ -125,23 +124,15 @@ def problems(_name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     for field in ("startTime", "endTime"):
         if field in spec:
             try:
-                times[field] = _utc(spec[field])
+                times[field] = moment.utc(spec[field])
             except (ValueError, OverflowError) as error:
                 yield Problem((field,), f"{show(spec[field])} ({error})", "a time that there is")
     if len(times) > 1 and times["startTime"] >= times["endTime"]:
         yield Problem(("endTime",), show(spec["endTime"]), f"after startTime, {spec['startTime']}")
 
 
-def _utc(text: str) -> str:
-    """As the API server writes times; one without an offset is in UTC. ValueError when the calendar does not have it."""
-    found = datetime.fromisoformat(text.upper())
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
-    return f"{found.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat()}Z"
-
-
 def build(name: str, namespace: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    times = {field: _utc(spec[field]) for field in ("startTime", "endTime") if field in spec}
+    times = {field: moment.utc(spec[field]) for field in ("startTime", "endTime") if field in spec}
     return [own.build(NOUN, name, namespace, {**spec, **times})]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from paddleflow_core.model.jobs import phases, state, stop
+from paddleflow_core.model.jobs import phases, state, stop, times
 
 from tests.support import jobs
 
@@ -236,3 +236,36 @@ def test_pods_say_whose_they_are_by_their_engines_word_or_by_ours() -> None:
         assert state.label(found["apiVersion"]) == engines
     template = found["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]
     assert template["metadata"]["labels"]["paddleflow-job-id"] == found["metadata"]["name"]
+
+
+POD_TIMES = [{"status": {"startTime": "2026-01-01T00:00:07Z"}}, {"status": {"startTime": "2026-01-01T00:00:05Z"}}, {}]
+
+
+@pytest.mark.parametrize(
+    ("status", "pods", "over", "began", "ended"),
+    [
+        ({}, [], False, "", ""),
+        ({}, POD_TIMES, False, "2026-01-01T00:00:05Z", ""),
+        (
+            {
+                "state": {"phase": "Completed", "lastTransitionTime": "2026-01-01T00:01:00Z"},
+                "conditions": [
+                    {"status": "Pending", "lastTransitionTime": "2026-01-01T00:00:01Z"},
+                    {"status": "Running", "lastTransitionTime": "2026-01-01T00:00:06Z"},
+                    {"status": "Completed", "lastTransitionTime": "2026-01-01T00:01:00Z"},
+                ],
+            },
+            POD_TIMES, True, "2026-01-01T00:00:06Z", "2026-01-01T00:01:00Z",
+        ),
+        ({"state": {"phase": "Running", "lastTransitionTime": "2026-01-01T00:00:06Z"}}, [], False, "", ""),
+        ({"startTime": "2026-01-01T00:00:02Z", "completionTime": "2026-01-01T00:00:09Z"}, POD_TIMES, True, "2026-01-01T00:00:02Z", "2026-01-01T00:00:09Z"),
+        ({"state": "succeeded", "startTime": 3}, [], True, "", ""),  # an operator's own idea of it
+    ],
+)  # fmt: skip
+def test_when_a_job_began_and_ended(
+    status: dict[str, Any], pods: list[Any], over: bool, began: str, ended: str
+) -> None:
+    job = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": status}
+    assert times.of(job, pods, over) == {
+        "acceptTime": "2026-01-01T00:00:00Z", "startTime": began, "finishTime": ended,
+    }  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import phases, shell
+from . import phases, shell, times
 from .stop import STOP
 
 if TYPE_CHECKING:
@@ -36,9 +36,16 @@ def observe(
     cards: Sequence[str] = CARDS,
 ) -> dict[str, Any]:
     """`before` is the state that was seen last: a final one stays what it is."""
+    pods = list(pods)
     found = [_task(pod, cards) for pod in pods]
     if job is None:
-        gone = {"state": before or "terminated", "message": "", "restarts": 0, "tasks": found}
+        gone = {
+            "state": before or "terminated",
+            "message": "",
+            "restarts": 0,
+            "tasks": found,
+            **times.of({}, pods, False),
+        }
         return gone if before in FINAL else {**gone, "state": "terminated", "message": "job is deleted"}
     state, message = _state(job, found, group)
     if before in FINAL:
@@ -48,7 +55,8 @@ def observe(
     elif before == "preempting" and state in FINAL:
         state = "preempted"
     restarts = job.get("status", {}).get("retryCount", 0)
-    return {"state": state, "message": message, "restarts": restarts, "tasks": found}
+    when = times.of(job, pods, state in FINAL)
+    return {"state": state, "message": message, "restarts": restarts, "tasks": found, **when}
 
 
 def _state(
