@@ -33,6 +33,8 @@ MARK = "PADDLEFLOW_STAGE"
 # How long one that a stage stopped may take to end, in seconds.
 PATIENCE = 10
 KINDS = ("mounts", "interfaces", "namespaces", "rules", "settings")
+# There while a cluster runs, with what it changed of the kernel.
+KERNEL_NOTES = "/run/paddleflow-kernel"
 # What a cluster has many of, and other ones while its pods come and go: new ones count only where none of the family was before.
 FAMILY = re.compile(r"/var/lib/[^/]+|/run/[^/]+|veth|cni-")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -64,10 +66,12 @@ def look() -> host_state.HostState | None:
 
 
 def left_on_host(before: host_state.HostState | None, after: host_state.HostState | None) -> list[str]:
-    """What is new, but for that of a cluster that ran before: it goes on meanwhile."""
+    """What is new, but for that of a cluster that ran before: it goes on meanwhile, or stops and sets the kernel back."""
     if before is None or after is None:
         return []
     found = after.left_by(before)
+    if KERNEL_NOTES in before.folders:
+        found.pop("settings", None)
     return [
         f"{kind}: {name}"
         for kind in KINDS

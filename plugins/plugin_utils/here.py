@@ -144,7 +144,8 @@ class Here(module.Module):
         if self.warned:
             result["warnings"] = self.warned
         result.setdefault("invocation", {"module_args": connect.shown(self.params)})
-        raise Left(remove_values(result, self.no_log_values))
+        # Which copies all of it.
+        raise Left(remove_values(result, self.no_log_values) if self.no_log_values else result)
 
 
 def _refusal(name: str, checked: ValidationResult) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._core.kube.errors import not_installed
@@ -51,13 +52,17 @@ def parse(text: str, file: str) -> Iterator[tuple[Any, str]]:
 
 
 def _once(yaml: Any, document: Any, file: str) -> None:
-    """
+    """Also makes one text of those that are equal: of ten thousand objects most are.
+
     :raises DocumentError: when a key is given twice, of which YAML would drop one in silence
     """
     waiting, seen = [document], set()
     while waiting:
         node = waiting.pop()
-        if id(node) in seen or isinstance(node, yaml.ScalarNode):
+        if isinstance(node, yaml.ScalarNode):
+            node.value = intern(node.value)
+            continue
+        if id(node) in seen:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):
@@ -68,6 +73,7 @@ def _once(yaml: Any, document: Any, file: str) -> None:
             waiting.append(value)
             if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
                 continue
+            key.value = intern(key.value)
             line = key.start_mark.line + 1
             if key.value in first:
                 raise DocumentError(

@@ -109,3 +109,11 @@ def test_the_pods_of_a_cluster_that_ran_before_are_not_the_stage_s() -> None:
         cgroups=frozenset({"/sys/fs/cgroup/kubepods"}),
     )
     assert stages.left_on_host(OWN, after) == []
+
+
+def test_a_cluster_that_was_left_running_may_set_the_kernel_back() -> None:
+    """As one of a run that was killed, which the next one takes away."""
+    running = replace(NOTHING, folders=frozenset({stages.KERNEL_NOTES}), settings=frozenset({"kernel/panic=10"}))
+    gone = replace(NOTHING, settings=frozenset({"kernel/panic=0"}))
+    assert stages.left_on_host(running, gone) == []
+    assert stages.left_on_host(NOTHING, gone) == ["settings: kernel/panic=0"]

@@ -56,18 +56,21 @@ class Outcome(t.NamedTuple):
 
     def brief(self) -> Outcome:
         """With nothing of the objects but what they are called."""
-        return self._replace(before=_called(self.before), after=_called(self.after))
+        found = self.after or self.before
+        called = None if found is None else _called(self.wanted.object, found["metadata"])
+        return self._replace(before=self.before and called, after=self.after and called)
 
     def failing(self, error: KubeError) -> Outcome:
         """What was done stays done, though what came after it went wrong."""
         return self._replace(action=self.action if self.changed else "failed", error=error)
 
 
-def _called(found: Object | None) -> Object | None:
-    if found is None:
-        return None
-    metadata = {key: found["metadata"][key] for key in ("name", "namespace") if key in found["metadata"]}
-    return {"apiVersion": found["apiVersion"], "kind": found["kind"], "metadata": metadata}
+def _called(declared: Object, metadata: Mapping[str, t.Any]) -> Object:
+    """What is declared will do where it tells the namespace: it is there anyway."""
+    place = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+    if all(declared["metadata"].get(key) == value for key, value in place.items()):
+        return declared
+    return {"apiVersion": declared["apiVersion"], "kind": declared["kind"], "metadata": place}
 
 
 class Extra:

@@ -77,9 +77,16 @@ def test_of_many_objects_no_more_is_kept_than_what_is_told_of_them(stub: Stub, c
     stub.steps = [page("a", "b", more="x"), expired, listed, *written, *(ok(live(name)) for name in NAMES[2:])]
     outcomes = carried(client, whole=False)
     assert [one.action for one in outcomes] == ["unchanged", "changed", *["created"] * 4]
-    called = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "team"}}
-    assert (outcomes[0].before, outcomes[0].after) == (called, called)
-    assert all(one.after is not None and "data" not in one.after for one in outcomes)
+    assert all(one.after is one.wanted.object for one in outcomes)
+    assert [one.before for one in outcomes] == [settings("a"), settings("b"), None, None, None, None]
+
+
+def test_what_is_told_of_an_object_is_where_it_went(stub: Stub, client: Client) -> None:
+    client.namespace = "team"
+    stub.steps = [MISSING, ok(live("a"))]
+    declared = {**settings("a"), "metadata": {"name": "a"}}
+    (outcome,) = declare(Run(client, math.inf, whole=False), [Wanted(declared)])
+    assert outcome.after == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "team"}}
 
 
 MISSING = answer(404, {"code": 404, "reason": "NotFound", "details": {"name": "x", "kind": "x"}})
