@@ -85,13 +85,15 @@ unit: env ## Run the Go and Python tests that need nothing but a processor
 # Of the whole suite only: a part of it cannot cover everything.
 FULL_COVERAGE := --cov=paddleflow_core.model --cov=paddleflow_core.plan --cov=paddleflow_core.workflow --cov-branch --cov-fail-under=100
 
+SLOWEST := --durations=15 --durations-min=10
+
 .PHONY: api
 api: env installed ## Run the tests against a real kube-apiserver with etcd
-	@$(dev)/pytest -n 2 --dist loadfile $(or $(TESTS),tests/api)
+	@$(dev)/pytest -n 2 --dist loadfile $(SLOWEST) $(or $(TESTS),tests/api)
 
 .PHONY: cluster
 cluster: env deps installed ## Run the tests against a real node, started by the product's own playbook
-	@$(dev)/pytest -n 2 $(or $(TESTS),tests/cluster)
+	@$(dev)/pytest -n 2 $(SLOWEST) $(or $(TESTS),tests/cluster)
 
 .PHONY: molecule
 molecule: env deps installed ## Converge the quickstart twice and verify it

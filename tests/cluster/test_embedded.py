@@ -66,6 +66,14 @@ def test_the_node_is_ready_and_runs_what_was_compiled(platform: Platform) -> Non
     assert node["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.34.")
 
 
+def test_a_large_disk_may_be_nearly_full(platform: Platform) -> None:
+    """A tenth of ten terabytes, which is the kubelet's own threshold, is much for everything that is kept here."""
+    told = platform.kubectl("get", "--raw", f"/api/v1/nodes/{INSTANCE}/proxy/configz")
+    kubelet = json.loads(told)["kubeletconfig"]
+    disks = {name: kubelet["evictionHard"][name] for name in ("nodefs.available", "imagefs.available")}
+    assert disks == dict.fromkeys(disks, "512Mi")
+
+
 def test_all_components_run_under_supervision(platform: Platform) -> None:
     assert {name: row["state"] for name, row in platform.services().items()} == dict.fromkeys(COMPONENTS, "running")
 
@@ -178,6 +186,7 @@ def test_what_was_stopped_leaves_its_data_alone_and_starts_again_with_it(platfor
     assert "Start it again with paddleflow.core.install or paddleflow.core.quickstart" in " ".join(
         stopped.output.split()
     )
+    plays.run("paddleflow.core.quickstart", VARIABLES, "--check", log=LOGS / "cluster-stopped-check.log").ok()
     left = host_state.look(str(platform.data)).left_by(platform.before)
     assert left == {"folders": [str(platform.data)]}, "a process, a mount, an interface or the like"
     assert json.loads(platform.node_tool("stop")) == {"changed": False, "changes": []}

@@ -78,7 +78,15 @@ HARMLESS = (
     Harmless(
         "scheduler", r"argument node is null|received argument of nil node", "Volcano, of pods that have no node yet"
     ),
-    Harmless("scheduler", r"the object has been modified", "Volcano, when a status is written twice; written again"),
+    # Each acts on what it last heard of, and is told when that is over: a demonstration takes its jobs away again.
+    Harmless(
+        "controllers|scheduler|controller-manager|kubelet",
+        r'"\S+?\\?" not found|the object has been modified|already exists|object is being deleted',
+        "an object that went or changed a moment ago; it looks again",
+    ),
+    Harmless("controllers", r"Failed to get job by .*(?:is not ready|failed to find job)", "of a job that was deleted"),
+    Harmless("scheduler", r"Failed to clone subJob", "Volcano, of a job whose pods are just leaving"),
+    Harmless("controller-manager", r"unexpected items still remain in namespace", "until its pods have ended"),
 )
 
 
