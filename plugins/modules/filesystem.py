@@ -31,6 +31,7 @@ options:
   state:
     description:
       - What it shall be; V(present) when nothing is given.
+      - V(absent) takes its grants away too, where these may be read; what is stored stays.
     type: str
     choices:
       - present
@@ -484,6 +485,7 @@ options:
       state:
         description:
           - What it shall be; V(present) when nothing is given.
+          - V(absent) takes its grants away too, where these may be read; what is stored stays.
         type: str
         choices:
           - present
@@ -1042,11 +1044,11 @@ hint:
 """
 
 from ansible_collections.paddleflow.core.plugins.module_utils._core.model import filesystem
-from ansible_collections.paddleflow.core.plugins.module_utils._glue import stores
+from ansible_collections.paddleflow.core.plugins.module_utils._glue import grants, stores
 
 
 def main() -> None:
-    stores.run(filesystem)
+    stores.run(filesystem, follow=grants.of_file_systems)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,22 @@ def test_a_secret_of_somebody_else_stays(served: ControlPlane) -> None:
     assert there(served, "secret", OTHERS["name"])
 
 
+def test_grants_go_with_their_file_system(served: ControlPlane) -> None:
+    """Whoever makes another one of that name grants it anew."""
+    options = {"name": "Granted_1", "url": "s3://corpora/granted", "properties": {**S3, **KEYS}}
+    done(served, "filesystem", **options)
+    for name, granted in (("of-it", "Granted_1"), ("of-another", "granted")):
+        given = {"name": name, "file_system": f"{NAMESPACE}/{granted}", "namespaces": ["default"]}
+        assert modules.run("grant", {"kubeconfig": str(served.kubeconfig), **given})["changed"]
+    said = ["FileSystem deleted", "Secret deleted", "ClusterRoleBinding deleted", "ClusterRole deleted"]
+    would = run(served, "filesystem", name="Granted_1", state="absent", check=True)
+    assert [f"{one['kind']} {one['action']}" for one in would["objects"]] == said
+    assert done(served, "filesystem", name="Granted_1", state="absent") == said
+    assert done(served, "filesystem", name="Granted_1", state="absent") == ["FileSystem unchanged", "Secret unchanged"]
+    left = served.kubectl("get", "clusterroles,clusterrolebindings", "--output=name")
+    assert ("paddleflow-grant-of-it" in left, left.count("paddleflow-grant-of-another")) == (False, 2)
+
+
 def test_keys_that_are_not_declared_any_more_go_with_their_secret(served: ControlPlane) -> None:
     options: dict[str, Any] = {"name": "moved", "url": "bos://moved/"}
     kept = "paddleflow-filesystem-moved"

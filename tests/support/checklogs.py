@@ -84,8 +84,11 @@ HARMLESS = (
         r'"\S+?\\?" not found|the object has been modified|already exists|object is being deleted',
         "an object that went or changed a moment ago; it looks again",
     ),
-    Harmless("controllers", r"Failed to get job by .*(?:is not ready|failed to find job)", "of a job that was deleted"),
-    Harmless("scheduler", r"Failed to clone subJob", "Volcano, of a job whose pods are just leaving"),
+    Harmless(
+        "scheduler|controllers",
+        r"paddleflow-(?:demo|verify-\w+)/|Failed to get task for sync task",
+        "Volcano, of jobs that are taken away while they are placed, bound or run",
+    ),
     Harmless("controller-manager", r"unexpected items still remain in namespace", "until its pods have ended"),
 )
 

@@ -18,12 +18,13 @@ from .._core.model.stores import ENGINE
 from . import noun as glue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from .._core.kube.wanted import Outcome, Run
     from .module import Module
     from .noun import Declared, NounFile, Planned
 
+    Follow = Callable[[Module, Run, Sequence[Planned], Sequence[Outcome]], list[Outcome]]
 
 # The names of community.hashi_vault, whose variables are read too.
 CONNECTION: dict[str, Any] = {
@@ -45,9 +46,17 @@ CONNECTION: dict[str, Any] = {
 }
 
 
-def run(noun: NounFile, extra: Extra | None = None) -> NoReturn:
-    """:param extra: what its objects need beside being written"""
-    glue.run(noun, functools.partial(carry, noun, extra or Extra()), beside=CONNECTION, complete=filled)
+def run(noun: NounFile, extra: Extra | None = None, follow: Follow | None = None) -> NoReturn:
+    """
+    :param extra: what its objects need beside being written
+    :param follow: what goes with those that are gone
+    """
+
+    def carried(module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
+        outcomes = carry(noun, extra or Extra(), module, how, planned)
+        return outcomes + (follow(module, how, planned, outcomes[: len(planned)]) if follow else [])
+
+    glue.run(noun, carried, beside=CONNECTION, complete=filled)
 
 
 def filled(module: Module, noun: NounFile, declarations: Sequence[Declared]) -> tuple[list[Declared], list[str]]:

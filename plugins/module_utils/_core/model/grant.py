@@ -142,15 +142,17 @@ def declared(binding: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def left(binding: Mapping[str, Any], queues: Collection[str], people: Collection[str]) -> list[dict[str, Any]] | None:
-    """The objects that a live grant comes to once these queues and users are gone: none when nobody is left whom it is for, and
-    None when it has nothing to do with them. Users are told by the names of their objects."""
+def left(
+    binding: Mapping[str, Any], queues: Collection[str], people: Collection[str], file_systems: Collection[str] = ()
+) -> list[dict[str, Any]] | None:
+    """The objects that a live grant comes to once these queues, users and file systems are gone: none when nothing is left of it,
+    and None when it has nothing to do with them. Users are told by the names of their objects, file systems as roles name them."""
     metadata = binding["metadata"]
     if not metadata["name"].startswith(NOUN["prefix"]):
         return None
     spec = declared(binding)
     lost = [one for one in spec.get("people", ()) if own.object_name(user.NOUN, one) in people]
-    if spec.get("queue") in queues:
+    if spec.get("queue") in queues or ("fileSystem" in spec and resource(spec["fileSystem"]) in file_systems):
         return []
     if not lost:
         return None

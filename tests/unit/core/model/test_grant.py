@@ -155,6 +155,13 @@ def test_a_grant_without_a_queue_or_user_that_is_gone(
     assert grant.left(binding, queues, objects) == expected
 
 
+@pytest.mark.parametrize(("gone", "left"), [("team/data", None), ("team/my-data-2", None), ("other/my-data", None)])
+def test_a_grant_of_a_file_system_that_is_gone(gone: str, left: None) -> None:
+    *_roles, binding = grant.build("G", "", {"fileSystem": "team/my_Data", "namespaces": ["n"]})
+    assert grant.left(binding, [], [], [gone]) is left
+    assert grant.left(binding, [], [], [gone, grant.resource("team/my_Data")]) == []
+
+
 def test_what_else_was_declared_of_a_grant_stays() -> None:
     *_roles, binding = grant.build("g", "", TO)
     binding["metadata"]["labels"]["cost"] = "1"
