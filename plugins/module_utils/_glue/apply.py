@@ -55,9 +55,9 @@ def carry(module: Module) -> NoReturn:
         wrong = _contradiction(params)
         if wrong:
             module.fail_json(msg=wrong)
-        found = manifests.objects(_documents(params), params["namespace"] or "")
         client = connect.client(module, discover=True)
         client.namespace = params["namespace"] or client.namespace
+        found = manifests.objects(_documents(params), client.namespace)
         until = connect.deadline(module)
         whole = module._diff or params["wait"] or params["return_content"]
         run = Run(client, until, check, params["force_conflicts"], params["writers"], params["wait"], whole=whole)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def carry(module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
     """Of users."""
     outcomes = declare(how, [one.wanted for one in planned])
-    return outcomes + ended(module, how, people=gone(planned, outcomes))
+    return outcomes + ended(module, how, outcomes, people=gone(planned, outcomes))
 
 
 def of_file_systems(module: Module, how: Run, planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> list[Outcome]:
-    return ended(module, how, file_systems=gone(planned, outcomes))
+    return ended(module, how, outcomes, file_systems=gone(planned, outcomes))
 
 
 def gone(planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> set[str]:
@@ -44,12 +44,14 @@ def gone(planned: Sequence[Planned], outcomes: Sequence[Outcome]) -> set[str]:
 def ended(
     module: Module,
     how: Run,
+    before: Sequence[Outcome],
     queues: Collection[str] = (),
     people: Collection[str] = (),
     file_systems: Collection[str] = (),
 ) -> list[Outcome]:
     """Takes grants of these queues and file systems away, and these people out of grants.
 
+    :param before: what became of these themselves
     :param people: by the names of their objects
     """
     if not queues and not people and not file_systems:
@@ -60,7 +62,8 @@ def ended(
         bindings = how.client.list(kind, labels=ours, deadline=how.deadline).items
     except ForbiddenError as error:
         # Who may remove something may not be who grants it.
-        module.warn(f"Its grants stay, and hold for the next one of that name: {error}")
+        if any(one.action == "deleted" for one in before):
+            module.warn(f"Its grants stay, and hold for the next one of that name: {error}")
         return []
     except KubeError as error:  # what was taken away before is told all the same
         text = (

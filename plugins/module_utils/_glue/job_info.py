@@ -47,6 +47,7 @@ def kind(module: Module) -> tuple[str, str]:
 
 
 def more(module: Module, client: Client, deadline: float, found: list[Object], entries: list[dict[str, Any]]) -> None:
+    wanted = _filter(module)
     if not found:
         return
     spaces = {one["metadata"]["namespace"] for one in found}
@@ -66,7 +67,6 @@ def more(module: Module, client: Client, deadline: float, found: list[Object], e
         place = metadata["namespace"]
         group = groups.get((place, f"{metadata['name']}-{metadata['uid']}"))
         entry |= state.observe(one, pods.get((place, metadata["name"]), ()), group)
-    wanted = _filter(module)
     entries[:] = sorted(filter(wanted, entries), key=itemgetter("acceptTime"), reverse=True)
     if module.params["logs"]:
         for task in (task for entry in entries for task in entry["tasks"]):
@@ -75,12 +75,13 @@ def more(module: Module, client: Client, deadline: float, found: list[Object], e
 
 def _filter(module: Module) -> Callable[[Mapping[str, Any]], bool]:
     states, queue = module.params["states"], module.params["queue"]
+    standard = "default" if module.params["kind"] == "Job" else ""  # Volcano's own, for jobs that name none
     started, changed = (_moment(module, option) for option in ("started_since", "changed_since"))
 
     def wanted(entry: Mapping[str, Any]) -> bool:
         return (
             (not states or entry["state"] in states)
-            and (not queue or entry["declared"].get("scheduling_policy", {}).get("queue", "default") == queue)
+            and (not queue or entry["declared"].get("scheduling_policy", {}).get("queue", standard) == queue)
             and (not started or entry["startTime"] >= started)
             and (not changed or max(entry[name] for name in times.NAMES) >= changed)
         )

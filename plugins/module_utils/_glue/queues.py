@@ -34,4 +34,4 @@ def carry(module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]
         else outcome
         for one, outcome in zip(planned, outcomes, strict=True)
     ]
-    return steered + grants.ended(module, how, queues=grants.gone(planned, steered))
+    return steered + grants.ended(module, how, steered, queues=grants.gone(planned, steered))

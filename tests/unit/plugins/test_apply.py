@@ -401,3 +401,9 @@ def test_a_wait_goes_on_from_what_was_written_and_lists_nothing(cluster: Cluster
     written = [seen.method for seen in cluster.stub.seen].index("PATCH")
     asked = [seen.query for seen in cluster.stub.seen[written + 1 :] if seen.path.endswith("/configmaps")]
     assert [(query["watch"], query["resourceVersion"]) for query in asked] == [("true", "1")]
+
+
+def test_an_object_may_not_be_declared_twice_by_way_of_the_connections_namespace(cluster: Cluster) -> None:
+    result = carried(cluster, namespace=None, definition=[config("a"), config("a", namespace="default")])
+    assert result["msg"].startswith("definition[1]: ConfigMap a is declared in definition[0] already")
+    assert cluster.stub.seen == []

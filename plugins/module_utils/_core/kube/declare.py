@@ -125,7 +125,7 @@ def _read(run: Run, items: Mapping[int, Item], outcomes: dict[int, Outcome]) -> 
             groups.setdefault((item.kind, item.namespace), []).append(position)
     for (kind, namespace), positions in groups.items():
         names = {items[position].name for position in positions}
-        seen = None if run.whole else _settling(run, items, positions, outcomes)
+        seen = _settling(run, items, positions)
         try:
             found, errors = _by_name(run.client, kind, namespace, names, run.deadline, seen)
         except KubeError as error:
@@ -135,24 +135,23 @@ def _read(run: Run, items: Mapping[int, Item], outcomes: dict[int, Outcome]) -> 
             if name in errors:
                 outcomes[position] = _unserved(run, items[position].wanted, errors[name])
             else:
-                live[position] = found.get(name)
+                one = found.get(name)
+                if isinstance(one, Outcome):
+                    outcomes[position] = one
+                else:
+                    live[position] = one
     return live
 
 
-def _settling(
-    run: Run, items: Mapping[int, Item], positions: Sequence[int], outcomes: dict[int, Outcome]
-) -> Callable[[Object], Object | None]:
-    """Is done with what is as declared while it is read, so that it need not be kept."""
-    places = {items[position].name: position for position in positions}
+def _settling(run: Run, items: Mapping[int, Item], positions: Sequence[int]) -> Callable[[Object], Object | Outcome]:
+    """What to keep of what is listed: where nobody asks for more, of what is as declared the outcome alone."""
+    wanted = {items[position].name: items[position].wanted for position in positions}
 
-    def seen(found: Object) -> Object | None:
-        position = places[found["metadata"]["name"]]
-        wanted = items[position].wanted
-        outcomes.pop(position, None)  # of a list that began anew
-        if not _needs_whole(wanted) and unchanged(run, wanted, found):
-            outcomes[position] = Outcome(wanted, "unchanged", found, found).brief()
-            return None
-        return found
+    def seen(found: Object) -> Object | Outcome:
+        one = wanted[found["metadata"]["name"]]
+        if run.whole or _needs_whole(one) or not unchanged(run, one, found):
+            return found
+        return Outcome(one, "unchanged", found, found).brief()
 
     return seen
 
@@ -169,7 +168,7 @@ def named(
 
     :raises KubeError: when one of them cannot be read
     """
-    found, errors = _by_name(client, kind, namespace, names, deadline)
+    found, errors = _by_name(client, kind, namespace, names, deadline, lambda one: one)
     for error in errors.values():
         raise error
     return found
@@ -181,11 +180,11 @@ def _by_name(
     namespace: str,
     names: Collection[str],
     deadline: float | None,
-    seen: Callable[[Object], Object | None] | None = None,
-) -> tuple[dict[str, Object], dict[str, KubeError]]:
+    seen: Callable[[Object], t.Any],
+) -> tuple[dict[str, t.Any], dict[str, KubeError]]:
     """As named, and what is wrong with single names.
 
-    :param seen: is given each of many, and keeps it or does not
+    :param seen: what to keep of each of many
     :raises KubeError: when none of them can be read
     """
     refused: ForbiddenError | None = None
@@ -194,7 +193,7 @@ def _by_name(
             return _listed(client, kind, namespace, names, deadline, seen), {}
         except ForbiddenError as error:  # roles may name the objects that one may get, and then nobody may list
             refused = error
-    found: dict[str, Object] = {}
+    found: dict[str, t.Any] = {}
     errors: dict[str, KubeError] = {}
     for name in names:
         try:
@@ -215,15 +214,14 @@ def _listed(
     namespace: str,
     names: Collection[str],
     deadline: float | None,
-    seen: Callable[[Object], Object | None] | None,
-) -> dict[str, Object]:
-    def keep(found: Object) -> Object | None:
-        if found["metadata"]["name"] not in names:
-            return None
-        return seen(found) if seen else found
+    seen: Callable[[Object], t.Any],
+) -> dict[str, t.Any]:
+    def keep(found: Object) -> tuple[str, t.Any] | None:
+        name = found["metadata"]["name"]
+        return (name, seen(found)) if name in names else None
 
     listing = client.list(kind, namespace, keep=keep, deadline=deadline)
-    return {found["metadata"]["name"]: found for found in listing.items if found is not None}
+    return dict(one for one in listing.items if one is not None)
 
 
 def _waves(items: Mapping[int, Item], live: Mapping[int, Object | None]) -> tuple[list[list[int]], list[list[int]]]:

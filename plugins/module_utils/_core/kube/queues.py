@@ -67,6 +67,7 @@ class Queues(Keeping):
         self, run: Run, items: Mapping[int, Item], live: dict[int, Object | None], outcomes: dict[int, Outcome]
     ) -> None:
         leaving: dict[int, Object] = {}
+        held: list[int] = []
         for position, item in items.items():
             before = live.get(position)
             if position in outcomes or not order.is_queue(item.wanted.object):
@@ -75,21 +76,27 @@ class Queues(Keeping):
                 leaving[position] = before
             elif item.wanted.state == "present":
                 same = compare.compare(item.wanted.object, before, item.wanted.exact, run.client.manager)
-                if same is not compare.Verdict.SAME:
-                    self._held_to_group(run, position, item, outcomes)
+                if same is not compare.Verdict.SAME and "nodeGroup" in queue.declared(item.wanted.object):
+                    held.append(position)
+        if held:
+            self._hold_to_groups(run, held, items, outcomes)
         if leaving:
             self._leave(run, items, leaving, outcomes)
         super().prepare(run, items, live, outcomes)
 
-    def _held_to_group(self, run: Run, position: int, item: Item, outcomes: dict[int, Outcome]) -> None:
+    def _hold_to_groups(
+        self, run: Run, positions: Sequence[int], items: Mapping[int, Item], outcomes: dict[int, Outcome]
+    ) -> None:
         """Who may not read nodes is told nothing."""
-        spec = queue.declared(item.wanted.object)
-        if "nodeGroup" not in spec:
-            return
         try:
             nodes = run.client.list(run.client.kind("v1", "Node"), deadline=run.deadline, keep=_allocatable).items
         except ForbiddenError:
             return
+        for position in positions:
+            self._hold_to_group(position, items[position], nodes, outcomes)
+
+    def _hold_to_group(self, position: int, item: Item, nodes: Sequence[Object], outcomes: dict[int, Outcome]) -> None:
+        spec = queue.declared(item.wanted.object)
         group = [node for node in nodes if node_group.group_of(node) == spec["nodeGroup"]]
         if not group:
             self.remarks.append(

@@ -25,7 +25,7 @@ from .stop import Stop
 
 if t.TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import urllib3
 
@@ -65,7 +65,7 @@ class _Call(t.NamedTuple):
 
 class _Opened(t.NamedTuple):
     credentials: Credentials
-    pool: urllib3.PoolManager
+    close: Callable[[], None]
     # Before the path: the server's address, or only the path of it.
     base: str
     send: Callable[..., urllib3.BaseHTTPResponse]
@@ -168,7 +168,8 @@ class Transport:
     def close(self) -> None:
         with self._lock:
             if self._opened is not None:
-                self._opened.pool.clear()
+                self._opened.close()
+                self._opened = None
 
     def _until(self, deadline: float | None) -> float:
         return time.monotonic() + self.timeout if deadline is None else deadline
@@ -301,7 +302,7 @@ def _open(connection: Connection, credentials: Credentials, connections: int, ag
     except ImportError as error:
         raise errors.not_installed(f"the API server {connection}", "urllib3", error) from None
 
-    from . import proxy, tls
+    from . import tls
 
     keep_alive = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     # A watch may be silent for a minute, and a server that is gone is silent for ever.
@@ -322,19 +323,33 @@ def _open(connection: Connection, credentials: Credentials, connections: int, ag
             options["server_hostname"] = connection.tls_server_name
         if not connection.verify:
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # it was asked for
-    if connection.proxy:
-        told = {**proxy.login_of(connection.proxy), **connection.proxy_headers}
-        pool: urllib3.PoolManager = urllib3.ProxyManager(connection.proxy, proxy_headers=told, **options)
-    else:
-        pool = urllib3.PoolManager(**options)
-    stop.ends(pool)
-    send: Callable[..., urllib3.BaseHTTPResponse] = pool.urlopen
-    base = connection.server
-    if not connection.proxy:
-        # Straight to the server's own connections: to find them anew for each request is a tenth of what it costs.
-        base, send = urlsplit(connection.server).path, pool.connection_from_url(connection.server).urlopen
+    base, send, close = _way(connection, options, stop)
     headers = _headers(HTTPHeaderDict({"Accept": JSON, "User-Agent": agent}), connection, credentials)
-    return _Opened(credentials, pool, base, send, headers, urllib3.Timeout, (urllib3.exceptions.HTTPError, OSError))
+    return _Opened(credentials, close, base, send, headers, urllib3.Timeout, (urllib3.exceptions.HTTPError, OSError))
+
+
+def _way(
+    connection: Connection, options: Mapping[str, t.Any], stop: Stop
+) -> tuple[str, Callable[..., urllib3.BaseHTTPResponse], Callable[[], None]]:
+    """What comes before a path, how to send something, and how to end it."""
+    import urllib3
+
+    from . import proxy
+
+    try:
+        if connection.proxy:
+            told = {**proxy.login_of(connection.proxy), **connection.proxy_headers}
+            behind = urllib3.ProxyManager(connection.proxy, proxy_headers=told, **options)
+            stop.ends(behind)
+            return connection.server, behind.urlopen, behind.clear
+        # Straight to the server's own connections: to find them anew for each request is a tenth of what it costs.
+        manager = urllib3.PoolManager(**options)
+        stop.ends(manager)
+        pool = manager.connection_from_url(connection.server)
+    except urllib3.exceptions.LocationValueError:
+        source = "the proxy's address" if connection.proxy else f"the address of the API server {connection}"
+        raise errors.ConfigError(source, "cannot be read", "write it as https://<host>:<port>") from None
+    return urlsplit(connection.server).path, pool.urlopen, pool.close
 
 
 def _headers(

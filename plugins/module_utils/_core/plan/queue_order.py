@@ -30,6 +30,8 @@ def lowered(wanted: Object, live: Mapping[str, Any]) -> Object | None:
     """What to write of a queue before anything is raised; nothing when it gets less of nothing. What is not named counts as
     nothing, as it does to Volcano where it compares a limit with the limits below it."""
     new, old = wanted.get("spec") or {}, live.get("spec") or {}
+    if not all(_readable(spec) for spec in (new, old)):
+        return None  # which the API server refuses with its reason
     less, spec = False, dict(new)
     for limit in _LIMITS:
         before, after = old.get(limit) or {}, new.get(limit) or {}
@@ -57,6 +59,11 @@ def waves(live: Mapping[int, Mapping[str, Any]]) -> list[list[int]]:
     for position, one in live.items():
         found.setdefault(depths[one["metadata"]["name"]], []).append(position)
     return [found[depth] for depth in sorted(found, reverse=True)]
+
+
+def _readable(spec: Any) -> bool:
+    limits = [spec.get(limit) or {} for limit in _LIMITS] if isinstance(spec, dict) else [None]
+    return all(isinstance(one, dict) and all(map(quantity.is_quantity, one.values())) for one in limits)
 
 
 def _lesser(one: object, other: object) -> object:

@@ -72,9 +72,9 @@ def test_of_many_objects_no_more_is_kept_than_what_is_told_of_them(stub: Stub, c
     other = {**live("b"), "data": {"k": "other"}}
     expired = answer(410, {"code": 410, "reason": "Expired"})
     listed = ok({"metadata": {"resourceVersion": "7"}, "items": [live("a"), other]})
-    # What was as declared is so no longer when the list has to begin anew.
+    # What was as declared is so no longer, or gone, when the list has to begin anew.
     written = [ok({**live("b"), "metadata": {**live("b")["metadata"], "resourceVersion": "2"}})] * 2  # a dry run first
-    stub.steps = [page("a", "b", more="x"), expired, listed, *written, *(ok(live(name)) for name in NAMES[2:])]
+    stub.steps = [page("a", "b", "c", more="x"), expired, listed, *written, *(ok(live(name)) for name in NAMES[2:])]
     outcomes = carried(client, whole=False)
     assert [one.action for one in outcomes] == ["unchanged", "changed", *["created"] * 4]
     assert all(one.after is one.wanted.object for one in outcomes)

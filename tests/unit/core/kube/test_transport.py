@@ -274,6 +274,30 @@ def test_a_server_that_answered_before_may_come_back(stub: Stub, paused: Paused)
         transport.close()
 
 
+@pytest.mark.parametrize("server", ["https://exa mple:6443", "https://{{ x }}:1", "https://h%zz:1"])
+def test_an_address_that_is_none_is_told_with_what_one_looks_like(connect: Connect, server: str) -> None:
+    with pytest.raises(errors.ConfigError, match=r"cannot be read: write it as https://<host>:<port>\.$"):
+        get(connect(server=server))
+    with pytest.raises(errors.ConfigError, match=r"^The proxy's address cannot be read"):
+        get(connect(proxy=server))
+
+
+def test_what_is_closed_holds_no_connection_and_makes_a_new_one_when_asked_again(connect: Connect) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+        transport = connect(server=f"http://127.0.0.1:{listener.getsockname()[1]}")
+        for _time in range(2):
+            asking = threading.Thread(target=get, args=(transport,))
+            asking.start()
+            with listener.accept()[0] as connection:
+                connection.settimeout(30)
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                asking.join(30)
+                transport.close()
+                assert connection.recv(1) == b""
+
+
 def test_a_name_that_is_not_known(connect: Connect) -> None:
     with pytest.raises(errors.UnreachableError) as raised:
         get(connect(server="http://no-such-host.invalid"))

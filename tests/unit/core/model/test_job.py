@@ -256,5 +256,20 @@ def test_somebody_elses_job_is_its_own_template(annotation: str | None) -> None:
     assert [task["name"] for task in built["spec"]["tasks"]] == ["a"]
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"spec": {"queue": "vision"}},
+        {"spec": {"schedulingPolicy": {"queue": "vision"}}},
+        {"spec": {"runPolicy": {"schedulingPolicy": {"queue": "vision"}}}},
+        {"spec": {"batchSchedulerOptions": {"queue": "vision"}}},
+        {"spec": {"runPolicy": "odd"}, "metadata": {"labels": {"volcano.sh/queue-name": "vision"}}},
+        {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "vision"}}},
+    ],
+)
+def test_the_queue_of_somebody_elses_job_is_told_whatever_its_kind(found: dict[str, Any]) -> None:
+    assert job.declared(found)["schedulingPolicy"] == {"queue": "vision"}
+
+
 def test_an_object_that_says_nothing_is_read_too() -> None:
     assert job.declared({})["extensionTemplate"] == {"spec": {}}

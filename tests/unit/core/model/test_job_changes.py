@@ -86,6 +86,13 @@ def with_member(spec: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {**spec, "members": [{**first, **more}, *others]}
 
 
+SINGLE: dict[str, Any] = {
+    "schedulingPolicy": jobs.POLICY,
+    "image": "registry.example.org/train:1",
+    "command": "python train.py",
+}
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -103,6 +110,8 @@ def with_member(spec: dict[str, Any], **more: Any) -> dict[str, Any]:
         (TUNED, with_member(TUNED, replicas=1, retryLimit=2, restartPolicy="Always", schedulingPolicy={"priority": "NORMAL"})),
         (TUNED, {**TUNED, "restartPolicy": "Always"}),
         (RIGID, {**RIGID, "minAvailable": 3, "args": [], "extraFS": []}),
+        (SINGLE, {**SINGLE, "framework": "standalone", "flavour": {"cpu": 1}}),
+        (SINGLE, {**SINGLE, "kind": "single", "flavour": {"name": "customFlavour"}, "minAvailable": 1}),
         (RIGID, replicas(with_member(RIGID, args=[], extraFS=[], minAvailable=1), 2, minAvailable=2)),
         ({**ELASTIC, "minAvailable": 2}, replicas(ELASTIC, ELASTIC["members"][-1]["replicas"], minAvailable=2)),
     ],

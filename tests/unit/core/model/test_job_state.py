@@ -269,3 +269,21 @@ def test_when_a_job_began_and_ended(
     assert times.of(job, pods, over) == {
         "acceptTime": "2026-01-01T00:00:00Z", "startTime": began, "finishTime": ended,
     }  # fmt: skip
+
+
+def test_a_job_of_kubeflows_begins_when_it_runs() -> None:
+    """Its operator writes a time of start when it first sees it."""
+    conditions = [{"type": "Created", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"}]
+    job = {
+        "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {},
+        "status": {"startTime": "2026-01-01T00:00:01Z", "conditions": conditions},
+    }  # fmt: skip
+    assert times.of(job, [], False)["startTime"] == ""
+    conditions.append({"type": "Running", "status": "False", "lastTransitionTime": "2026-01-01T00:00:09Z"})
+    assert times.of(job, [], False)["startTime"] == "2026-01-01T00:00:09Z"
+
+
+def test_a_workflow_has_words_of_its_own_for_times() -> None:
+    status = {"startedAt": "2026-01-01T00:00:01Z", "finishedAt": "2026-01-01T00:00:09Z", "conditions": None}
+    found = times.of({"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "status": status}, [], True)
+    assert (found["startTime"], found["finishTime"]) == ("2026-01-01T00:00:01Z", "2026-01-01T00:00:09Z")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from paddleflow_core.model import quantity
@@ -23,6 +24,15 @@ def test_what_is_raised_or_equal_is_not_lowered() -> None:
     assert queue_order.lowered(queue("a", capability={"cpu": 2, "memory": "1024Mi"}), before) is None
     assert queue_order.lowered(queue("a", deserved={"cpu": 2}), queue("a")) is None
     assert queue_order.lowered(queue("a"), {"metadata": {"name": "a"}}) is None
+
+
+@pytest.mark.parametrize("wrong", [{"cpu": "abc"}, {"cpu": None}, {"cpu": [1]}, "4", [4]])
+def test_limits_that_are_none_are_for_the_api_server_to_refuse(wrong: Any) -> None:
+    assert (
+        queue_order.lowered(queue("a", capability=wrong), queue("a", capability={"cpu": 4}, deserved={"cpu": 4}))
+        is None
+    )
+    assert queue_order.lowered({**queue("a"), "spec": "wrong"}, queue("a", capability={"cpu": 4})) is None
 
 
 def test_what_is_lowered_is_written_at_once_and_what_is_mixed_in_two_steps() -> None:

@@ -86,6 +86,9 @@ def _meant(spec: Mapping[str, Any]) -> dict[str, Any]:
     each member with what it has of the job."""
     found = canonical.form(NOUN["spec"], spec)
     found["restartPolicy"] = pods.restart_policy(spec)
+    found["framework"] = tasks.framework(spec)
+    if "extensionTemplate" not in spec and "members" not in spec:
+        found.setdefault("flavour", _SMALLEST)
     _size(found)
     all_tasks = tasks.tasks(spec)
     found["minAvailable"] = tasks.available(spec, all_tasks)

@@ -125,11 +125,33 @@ def _told(stated: Mapping[str, str], expected: Mapping[str, str], live: Mapping[
     return {key: value for key, value in stated.items() if key in live or not value} | changed
 
 
+# Where kinds name their queue: Volcano's, Paddle's, Kubeflow's, Spark's; and what all others are marked with.
+_QUEUES = (
+    ("queue",),
+    ("schedulingPolicy", "queue"),
+    ("runPolicy", "schedulingPolicy", "queue"),
+    ("batchSchedulerOptions", "queue"),
+)
+_MARKS = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
+
+
+def _queue(found: Mapping[str, Any]) -> str:
+    for path in _QUEUES:
+        value: Any = found.get("spec", {})
+        for part in path:
+            value = value.get(part) if isinstance(value, dict) else None
+        if isinstance(value, str) and value:
+            return value
+    metadata = found.get("metadata", {})
+    marks = [metadata.get(part, {}).get(mark) for part in ("labels", "annotations") for mark in _MARKS]
+    return str(next(filter(None, marks), ""))
+
+
 def _foreign(found: Mapping[str, Any]) -> dict[str, Any]:
     """Somebody else's job: it is its own template."""
     metadata, body = found.get("metadata", {}), found.get("spec", {})
     kept = {name: metadata[name] for name in ("labels", "annotations") if metadata.get(name)}
-    policy = {"queue": body.get("queue"), "priority": _WORDS.get(body.get("priorityClassName", ""))}
+    policy = {"queue": _queue(found), "priority": _WORDS.get(body.get("priorityClassName", ""))}
     return {
         "kind": "distributed",
         "framework": "standalone",

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 NAMES = ("acceptTime", "startTime", "finishTime")
-# Where kinds say it themselves: Kubeflow's, Paddle's, Ray's and Spark's.
-_BEGAN = ("startTime", "lastSubmissionAttemptTime")
-_ENDED = ("completionTime", "endTime", "terminationTime")
+# Where kinds say it themselves: Paddle's and Ray's, Argo's, Spark's.
+_BEGAN = ("startTime", "startedAt", "lastSubmissionAttemptTime")
+_ENDED = ("completionTime", "endTime", "finishedAt", "terminationTime")
 
 
 def of(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], over: bool) -> dict[str, str]:
@@ -22,7 +22,7 @@ def of(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], over: bool) ->
     began = [pod["status"]["startTime"] for pod in pods if pod.get("status", {}).get("startTime")]
     return {
         "acceptTime": job.get("metadata", {}).get("creationTimestamp", ""),
-        "startTime": _first(status, _BEGAN) or _volcanos(status, "Running") or min(began, default=""),
+        "startTime": _began(job, status) or min(began, default=""),
         "finishTime": (_first(status, _ENDED) or _changed(status)) if over else "",
     }
 
@@ -31,10 +31,16 @@ def _first(status: Mapping[str, Any], names: Iterable[str]) -> str:
     return next((status[name] for name in names if isinstance(status.get(name), str)), "")
 
 
-def _volcanos(status: Mapping[str, Any], phase: str) -> str:
-    """Its conditions are each phase that the job came into."""
-    found = [one for one in status.get("conditions", ()) if one.get("status") == phase]
-    return str(found[0].get("lastTransitionTime") or "") if found else ""
+def _began(job: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    """Volcano's conditions are the phases that a job came into. Kubeflow's operators write a time of start when they first see a
+    job, which may wait in its queue for long then."""
+    running = {"status": "Running"}
+    if job.get("apiVersion", "").startswith("kubeflow.org/"):
+        running = {"type": "Running"}
+    elif _first(status, _BEGAN):
+        return _first(status, _BEGAN)
+    conditions = status.get("conditions") or ()
+    return next((str(one.get("lastTransitionTime") or "") for one in conditions if running.items() <= one.items()), "")
 
 
 def _changed(status: Mapping[str, Any]) -> str:
