@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a cluster's programs wrote that nobody expected: every warning and error that is not listed here with its reason.
 
-A new line fails the run. Either it tells of a defect, which is then mended, or it is harmless, and then says here why.
+A new line that comes again and again fails the run: either it tells of a defect, which is then mended, or it is harmless, and then
+says here why. What a program said once or twice may be the moment: about ten programs act on what they last heard of each other,
+and on a busy machine that is old. Such a line is shown, and fails the extended run alone.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +28,10 @@ CRASH = re.compile(
 
 # Before the line itself: svlogd's time, or the time, stream and tag of a container's log.
 STAMP = re.compile(r"^(?:\d{4}-\d\d-\d\d_\S+ |\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] )")
+
+
+# How many times one line makes a defect.
+OFTEN = 5
 
 
 @dataclass(frozen=True)
@@ -80,9 +87,9 @@ HARMLESS = (
     ),
     # Each acts on what it last heard of, and is told when that is over: a demonstration takes its jobs away again.
     Harmless(
-        "controllers|scheduler|controller-manager|kubelet",
-        r'"\S+?\\?" not found|the object has been modified|already exists|object is being deleted',
-        "an object that went or changed a moment ago; it looks again",
+        "controllers|scheduler",
+        r'"\S+" not found|the object has been modified|already exists|object is being deleted',
+        "Volcano, of an object that went or changed a moment ago; it looks again",
     ),
     Harmless(
         "scheduler|controllers",
@@ -152,7 +159,18 @@ def matching(logs_of: Mapping[str, list[Path]], wrong: Callable[[str, str], bool
 
 def unexpected(data: Path) -> list[str]:
     """Of a cluster that nobody disturbed."""
-    return [*matching(programs(data), complaints, ready_since(data)), *crashes(programs(data))]
+    lines = list(matching(programs(data), complaints, ready_since(data)))
+    times = Counter(map(_shape, lines))
+    strict = bool(os.environ.get("PADDLEFLOW_EXTENDED"))
+    again = [line for line in lines if strict or times[_shape(line)] >= OFTEN]
+    for line in lines if not again else ():
+        print(f"said {times[_shape(line)]} times: {line}", file=sys.stderr)
+    return [*again, *crashes(programs(data))]
+
+
+def _shape(line: str) -> str:
+    """Without what differs each time: dates, numbers, the names of pods and objects."""
+    return re.sub(r"\w*\d\w*", "#", line)
 
 
 def said_by_api(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,9 +24,27 @@ class HostState:
     settings: frozenset[str]
 
     def left_by(self, before: HostState) -> dict[str, list[str]]:
-        """What is there now and was not there before."""
-        new = {field.name: sorted(getattr(self, field.name) - getattr(before, field.name)) for field in fields(self)}
-        return {name: values for name, values in new.items() if values}
+        """What is there now and was not there before, but for that of a cluster that ran before: it goes on meanwhile, or stops
+        and sets the kernel back."""
+        found = {}
+        for field in fields(self):
+            old = getattr(before, field.name)
+            families = {family(name) for name in old}
+            found[field.name] = sorted(name for name in getattr(self, field.name) - old if family(name) not in families)
+        if KERNEL_NOTES in before.folders:
+            found["settings"] = []
+        return {name: values for name, values in found.items() if values}
+
+
+# There while a cluster runs, with what it changed of the kernel.
+KERNEL_NOTES = "/run/paddleflow-kernel"
+# What a cluster has many of, and other ones while its pods come and go: new ones count only where none of the family was before.
+FAMILY = re.compile(r"/var/lib/[^/]+|/run/[^/]+|/var/log/containers/|veth|cni-")
+
+
+def family(name: str) -> str:
+    match = FAMILY.match(name)
+    return match[0] if match else name
 
 
 def _json(*command: str) -> list[dict[str, object]]:

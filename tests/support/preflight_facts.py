@@ -13,7 +13,15 @@ Facts = dict[str, t.Any]
 
 
 def place_facts(path: str, **other: t.Any) -> Facts:
-    place = {"path": path, "existing": "/var", "is_directory": True, "device": 1, "mount": "/", "source": "/dev/sda"}
+    place = {
+        "path": path,
+        "real": path,
+        "existing": "/var",
+        "is_directory": True,
+        "device": 1,
+        "mount": "/",
+        "source": "/dev/sda",
+    }
     place |= {"fstype": "ext4", "options": ["rw"], "free": 100 * GIB, "size": 200 * GIB}
     place |= {"inodes": 10_000_000, "inodes_free": 9_000_000, "names_have_types": True}
     return place | other

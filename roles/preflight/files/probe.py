@@ -159,6 +159,7 @@ def path_facts(path, table):  # type: (str, list[Facts]) -> Facts
     usage = os.statvfs(existing)
     return {
         "path": path,
+        "real": os.path.realpath(path),
         "existing": existing,
         "is_directory": os.path.isdir(existing),
         "device": os.stat(existing).st_dev,

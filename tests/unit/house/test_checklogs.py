@@ -31,6 +31,11 @@ def write(path: Path, line: str) -> None:
     path.write_text(line + "\n")
 
 
+@pytest.fixture(autouse=True)
+def usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PADDLEFLOW_EXTENDED", raising=False)
+
+
 @pytest.mark.parametrize(
     ("path", "line"),
     [
@@ -42,7 +47,16 @@ def write(path: Path, line: str) -> None:
         ("pods-log/volcano-system_name_uid/scheduler/0.log", IN_A_POD + "W0101 00:00:00.0 1 x.go:1] something new"),
     ],
 )
-def test_what_nobody_expected_is_found(data: Path, path: str, line: str) -> None:
+def test_what_nobody_expected_is_found(
+    data: Path, path: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(data / path, line)
+    assert checklogs.unexpected(data) == []
+    assert capsys.readouterr().err.startswith("said 1 times: ")
+    again = [line.replace("00:00:00", f"00:00:0{second}") for second in range(checklogs.OFTEN)]
+    write(data / path, "\n".join(again))
+    assert len(checklogs.unexpected(data)) == checklogs.OFTEN
+    monkeypatch.setenv("PADDLEFLOW_EXTENDED", "1")
     write(data / path, line)
     assert len(checklogs.unexpected(data)) == 1
     assert checklogs.crashes(checklogs.programs(data)) == []

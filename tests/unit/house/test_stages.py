@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import host_state
 from tests.support.host_state import HostState
 from tools import stages
 
@@ -113,7 +114,7 @@ def test_the_pods_of_a_cluster_that_ran_before_are_not_the_stage_s() -> None:
 
 def test_a_cluster_that_was_left_running_may_set_the_kernel_back() -> None:
     """As one of a run that was killed, which the next one takes away."""
-    running = replace(NOTHING, folders=frozenset({stages.KERNEL_NOTES}), settings=frozenset({"kernel/panic=10"}))
+    running = replace(NOTHING, folders=frozenset({host_state.KERNEL_NOTES}), settings=frozenset({"kernel/panic=10"}))
     gone = replace(NOTHING, settings=frozenset({"kernel/panic=0"}))
     assert stages.left_on_host(running, gone) == []
     assert stages.left_on_host(NOTHING, gone) == ["settings: kernel/panic=0"]

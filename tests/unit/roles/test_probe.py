@@ -54,6 +54,7 @@ def test_the_facts_have_their_shape(python: str, tmp_path: Path) -> None:
     assert {"interface": "lo", "address": "127.0.0.1", "prefix": 8} in facts["addresses"]
     place = facts["paths"]["data"]
     assert place["existing"] == str(tmp_path)
+    assert place["real"] == str(tmp_path / "data")
     assert place["device"] == tmp_path.stat().st_dev
     assert place["free"] > 0
     assert place["fstype"]

@@ -141,12 +141,19 @@ def unreachable(server: str, stderr: str, proxy: str = "") -> Finding:
     return Finding("error", "unreachable", subject, meaning, "the installation talks to it", remedy)
 
 
+# That nobody is there. A server that refuses a handshake is: it may want a name or a certificate that kubectl knows.
+_NOBODY = re.compile(
+    "refused|not known|name resolution|[Nn]o address associated|route to host|unreachable|timed out|WRONG_VERSION|Tunnel|not asked"
+)
+
+
 def silence(result: Mapping[str, t.Any]) -> str:
-    """Why a server gave no HTTP response, from the result of the module `uri`; empty when it gave one, whatever it says."""
+    """Why a server gave no answer, from the result of the module `uri`; empty when it gave one, whatever it says."""
     if int(result.get("status") or -1) > 0:
         return ""
     said = str(result.get("msg") or "it was not asked").partition("]: ")
-    return re.sub(r"^(Request failed|Connection failure): |<\w+ error (.*)>", r"\2", said[2] or said[0])
+    why = re.sub(r"^(Request failed|Connection failure): |<\w+ error (.*)>", r"\2", said[2] or said[0])
+    return why if _NOBODY.search(why) else ""
 
 
 def objects_of(text: str) -> list[dict[str, t.Any]]:

@@ -37,7 +37,9 @@ def changes(images: str, containers: str, wanted: Collection[str], repository: s
     used = {digests.get(row[1]) for row in _rows(containers, 2)}
     kept = used | {digests.get(ref) for ref in wanted}
     tags = dict(ref.rpartition(":")[::2] for ref in wanted)
-    replaced, stale = [], set()
+    # One that is wanted again is no longer the release before.
+    replaced = [{"ref": ref, "label": f"{LABEL}="} for ref in wanted if ref in rows and _label(rows[ref][-1])]
+    stale = set()
     for ref, digest in digests.items():
         name, _colon, _tag = ref.rpartition(":")
         if digest in kept or not ref.startswith(f"{repository}/") or "@" in ref:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import typing as t
+from posixpath import normpath
 
 from .finding import Finding
 from .preflight_host import kernel_findings, network_findings
@@ -258,7 +259,14 @@ def name_findings(facts: Facts, settings: Settings) -> Iterator[Finding]:
 
 
 def directory_findings(facts: Facts) -> Iterator[Finding]:
-    """What the file system of the data directory can hold, apart from how much."""
+    """What the file system of the data directory can hold, apart from how much, and that no path leads through a link."""
+    for name, what in (("data", "data"), ("run", "run-time")):
+        place = (facts.get("paths") or {}).get(name)
+        if place and place["real"] != normpath(place["path"]):
+            yield Finding(
+                "error", "link", f"The {what} directory {place['path']}", f"is in truth {place['real']}",
+                "a removal has to know what is mounted below it", f"set kubernetes_{name}_dir to {place['real']}",
+            )  # fmt: skip
     place = (facts.get("paths") or {}).get("data")
     if not place:
         return

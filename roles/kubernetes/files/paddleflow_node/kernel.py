@@ -4,8 +4,11 @@ were before the first. Notes of that end with a boot, as the settings do."""
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,11 +46,27 @@ def read(name: str) -> str:
     return (SETTINGS / name).read_text().strip()
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """Clusters that start and stop side by side share the notes. The folder that holds them all is there, and stays."""
+    descriptor = os.open(NOTES.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def borrow(config: Config, host: Host, borrowed: Borrowed) -> None:
     """To be called before they are changed."""
     own = borrowed.note(config)
     if host.check or own.exists():
         return
+    with alone():
+        _note(own, borrowed)
+
+
+def _note(own: Path, borrowed: Borrowed) -> None:
     others = [path for path in own.parent.glob("*") if path.suffix != ".new"]
     there = [name for name in borrowed.values if (SETTINGS / name).exists()]
     before = others[0].read_text() if others else json.dumps({name: read(name) for name in there})
@@ -61,6 +80,11 @@ def give_back(config: Config, host: Host, borrowed: Borrowed) -> None:
     own = borrowed.note(config)
     if not own.exists() or not host.change(f"settings of the kernel ({borrowed.name}) as they were before"):
         return
+    with alone():
+        _set_back(own, borrowed)
+
+
+def _set_back(own: Path, borrowed: Borrowed) -> None:
     if list(own.parent.iterdir()) == [own]:
         for name, value in json.loads(own.read_text()).items():
             if read(name) == borrowed.values[name]:  # else somebody has changed it since

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,15 +33,16 @@ def parse(text: str) -> list[Mount]:
 def below(mounts: Iterable[Mount], folders: Iterable[Path]) -> list[str]:
     """Mount points under the folders, the last made first, as they have to be taken away.
 
-    Not the folders themselves: one that is a mount point is somebody's disk, and the data on it stays.
+    Not the folders themselves: one that is a mount point is somebody's disk, and the data on it stays. The kernel names
+    mounts without the links that led there.
     """
-    roots = [str(folder) for folder in folders]
+    roots = [os.path.realpath(folder) for folder in folders]
     return [mount.path for mount in reversed(list(mounts)) if any(mount.path.startswith(f"{root}/") for root in roots)]
 
 
 def is_mount(folder: Path) -> bool:
     """Also one of the same file system (a bind mount), which `os.path.ismount` does not see."""
-    return str(folder) in [mount.path for mount in parse(MOUNTINFO.read_text())]
+    return os.path.realpath(folder) in [mount.path for mount in parse(MOUNTINFO.read_text())]
 
 
 def kubelet_dir(config: Config) -> Path:
@@ -49,7 +51,7 @@ def kubelet_dir(config: Config) -> Path:
 
 def up(config: Config, host: Host) -> None:
     folder = str(kubelet_dir(config))
-    at = [mount for mount in parse(MOUNTINFO.read_text()) if mount.path == folder]
+    at = [mount for mount in parse(MOUNTINFO.read_text()) if mount.path == os.path.realpath(folder)]
     if at and at[-1].shared:
         return
     if host.change(f"{folder} is a shared mount"):

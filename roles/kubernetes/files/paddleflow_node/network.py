@@ -32,9 +32,11 @@ def _addresses(*command: str) -> set[str]:
 def up(config: Config, host: Host) -> None:
     name, net = config.instance, config.network
     inside = ["ip", "-netns", name]
-    fresh = not namespace_path(config).exists()
+    fresh = not host.succeeds([*inside, "link", "show", "lo"])
     if fresh:
-        host.change(f"network namespace {name}", ["ip", "netns", "add", name])
+        # A folder /run that outlives a start of the machine, as that of a container may, keeps the name of one that is gone.
+        old = [["ip", "netns", "delete", name]] if namespace_path(config).exists() else []
+        host.change(f"network namespace {name}", *old, ["ip", "netns", "add", name])
     linked = (
         not fresh and host.succeeds([*inside, "link", "show", INSIDE]) and host.succeeds(["ip", "link", "show", name])
     )

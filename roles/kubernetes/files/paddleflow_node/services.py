@@ -36,21 +36,24 @@ UNITS = Path("/etc/systemd/system")
 
 
 def digest(config: Config, service: Service) -> str:
-    total = hashlib.sha256((canonical(service) + config.binary).encode())
+    definition = {"systemd": systemd_unit, "runit": runit_script}[config.supervisor](config, service, "")
+    total = hashlib.sha256((canonical(service) + config.binary + definition).encode())
     for path in service.watch:
         total.update(Path(path).read_bytes() if Path(path).exists() else b"\0absent")
     return total.hexdigest()[:16]
 
 
-def environment(config: Config, service: Service) -> dict[str, str]:
-    return {**service.environment, NAME: f"{config.instance}-{service.name}", DIGEST: digest(config, service)}
+def environment(config: Config, service: Service, started_from: str) -> dict[str, str]:
+    own = {NAME: f"{config.instance}-{service.name}", DIGEST: started_from}
+    return dict(sorted((service.environment | own).items()))
 
 
 # --- runit ----------------------------------------------------------------------------------------------------------
 
 
-def runit_script(config: Config, service: Service) -> str:
-    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment(config, service).items())
+def runit_script(config: Config, service: Service, started_from: str) -> str:
+    variables = environment(config, service, started_from)
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     command = shlex.join(["nsenter", f"--net={namespace_path(config)}", "--", *service.argv])
     return (
         '#!/bin/sh\nexec 2>&1\nulimit -n "$(ulimit -H -n)"\ncd /\n'
@@ -92,7 +95,10 @@ class Runit:
         log.mkdir(parents=True, exist_ok=True)
         (log / "config").write_text("s10000000\nn5\n")
         write_executable(folder / "log" / "run", log_script(log))
-        write_executable(folder / "run", runit_script(self.config, service))
+        write_executable(folder / "run", runit_script(self.config, service, digest(self.config, service)))
+
+    def prepare(self, host: Host) -> None:
+        """Nothing beside the services."""
 
     def start(self, service: Service) -> None:
         if self.supervised(service):
@@ -137,10 +143,11 @@ class Runit:
 # --- systemd --------------------------------------------------------------------------------------------------------
 
 
-def systemd_unit(config: Config, service: Service) -> str:
+def systemd_unit(config: Config, service: Service, started_from: str) -> str:
     """Restarted without end, for one program fails while another is away. A network namespace of its own would bring, since
     systemd 254, mounts of its own, and containerd has to see the volumes that the kubelet mounts."""
-    lines = "".join(f'Environment="{name}={value}"\n' for name, value in sorted(environment(config, service).items()))
+    variables = environment(config, service, started_from)
+    lines = "".join(f'Environment="{name}={value}"\n' for name, value in variables.items())
     kill = "process" if service.keeps_children else "mixed"
     return f"""[Unit]
 Description={config.instance}: {service.name}
@@ -214,9 +221,16 @@ class Systemd:
     def pid(self, service: Service) -> int:
         return int(Host.run(["systemctl", "show", "--property=MainPID", "--value", self.unit(service)]).strip() or 0)
 
+    def prepare(self, host: Host) -> None:
+        """The node's own unit, which nothing runs from, so that nothing else tells that it is an older one."""
+        path, text = UNITS / self.node, node_unit(self.config)
+        if (not path.exists() or path.read_text() != text) and host.change(f"{self.node} written"):
+            path.write_text(text)
+            host.run(["systemctl", "daemon-reload"])
+
     def install(self, service: Service) -> None:
-        (UNITS / self.node).write_text(node_unit(self.config))
-        (UNITS / self.unit(service)).write_text(systemd_unit(self.config, service))
+        text = systemd_unit(self.config, service, digest(self.config, service))
+        (UNITS / self.unit(service)).write_text(text)
         Host.run(["systemctl", "daemon-reload"])
         Host.run(["systemctl", "enable", "--quiet", self.node, self.unit(service)])
 
@@ -291,6 +305,7 @@ def running(config: Config, service: Service) -> str:
 
 def up(config: Config, host: Host) -> None:
     keeper = supervisor(config)
+    keeper.prepare(host)
     for service in config.services:
         needed = running(config, service)
         if needed and host.change(f"{service.name} {needed}"):

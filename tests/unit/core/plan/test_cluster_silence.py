@@ -31,5 +31,8 @@ def test_a_server_is_asked_before_there_is_a_kubectl(complaint: str, meaning: st
 def test_any_answer_of_a_server_will_do_and_none_is_none() -> None:
     assert silence({"status": 401, "msg": "Status code was 401 and not [200]: HTTP Error 401: Unauthorized"}) == ""
     assert silence({"status": 200}) == ""
+    for alert in ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "TLSV1_UNRECOGNIZED_NAME"):
+        said = f"Request failed: <urlopen error [SSL: {alert}] tlsv13 alert (_ssl.c:2580)>"
+        assert silence({"status": -1, "msg": f"Status code was -1 and not [200]: {said}"}) == ""
     assert silence({"status": -1, "msg": "Connection failure: timed out"}) == "timed out"
     assert silence({}) == "it was not asked"

@@ -42,6 +42,11 @@ def test_the_release_before_stays_and_is_labelled_once() -> None:
     assert changes(labelled, running(), [NEW], REPOSITORY) == Changes([], [], [])
 
 
+def test_after_a_way_back_the_release_that_ran_is_the_one_before() -> None:
+    back = listed(f"{REPLACED}=new", b=[OLD])
+    assert changes(back, running(), [OLD], REPOSITORY) == Changes([], [{"ref": OLD, "label": f"{LABEL}="}], [])
+
+
 def test_the_release_before_that_goes_by_all_its_names() -> None:
     old = [OLD, "sha256:config", f"{REPOSITORY}/volcano@sha256:b"]
     images = listed(f"{REPLACED}=newer", a=[NEW], b=old)

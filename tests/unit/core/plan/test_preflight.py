@@ -152,6 +152,20 @@ ON_EXT4 = "set kubernetes_data_dir to a directory on ext4, XFS or btrfs."
             id="unknown file system",
         ),
         pytest.param(
+            {"paths.data.real": "/data/pf"},
+            {},
+            "error: The data directory /var/lib/paddleflow is in truth /data/pf, but a removal has to know what is mounted below it:"
+            " set kubernetes_data_dir to /data/pf.",
+            id="data directory behind a link",
+        ),
+        pytest.param(
+            {"paths.run.real": "/run/x"},
+            {},
+            "error: The run-time directory /run/paddleflow is in truth /run/x, but a removal has to know what is mounted below it:"
+            " set kubernetes_run_dir to /run/x.",
+            id="run-time directory behind a link",
+        ),
+        pytest.param(
             {"paths.data.is_directory": False, "paths.data.existing": "/var/lib/paddleflow"},
             {},
             "error: The data directory /var/lib/paddleflow cannot be made because /var/lib/paddleflow is no directory,"

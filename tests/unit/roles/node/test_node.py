@@ -48,6 +48,13 @@ def test_mounts_go_the_last_first_and_never_those_of_a_neighbour() -> None:
     assert found == ["/var/lib/pf/kubelet/pods/a b", "/var/lib/pf/kubelet"]
 
 
+def test_mounts_below_a_folder_behind_a_link_are_found(tmp_path: Path) -> None:
+    (tmp_path / "disk/pf").mkdir(parents=True)
+    (tmp_path / "lib").symlink_to(tmp_path / "disk")
+    mounted = [mounts.Mount(f"{tmp_path}/disk/pf/kubelet/pods/a", shared=True)]
+    assert mounts.below(mounted, [tmp_path / "lib/pf"]) == [mounted[0].path]
+
+
 def test_hierarchies_of_cgroup_v1_and_v2(tmp_path: Path) -> None:
     for name in ("cpu", "memory", "unified"):
         (tmp_path / name).mkdir()
@@ -69,19 +76,20 @@ def test_a_digest_changes_with_the_command_the_binary_and_the_watched_files(conf
     digests.add(services.digest(config, service))
     digests.add(services.digest(config, replace(service, argv=["/bin/a", "-v"])))
     digests.add(services.digest(replace(config, binary="/other"), service))
-    assert len(digests) == 5
+    digests.add(services.digest(replace(config, supervisor="systemd"), service))  # whose definition of it is another
+    assert len(digests) == 6
     assert services.digest(config, service) in digests
 
 
 def test_a_run_script_quotes_and_enters_the_namespace(config: Config) -> None:
-    script = services.runit_script(config, config.services[0])
+    script = services.runit_script(config, config.services[0], "")
     assert "exec nsenter --net=/run/netns/pf -- /bin/etcd '--name=a b'\n" in script
     assert "export PADDLEFLOW_SERVICE=pf-etcd\n" in script
     assert "unset http_proxy" in script
 
 
 def test_a_unit_restarts_joins_the_namespace_and_escapes_what_systemd_reads(config: Config) -> None:
-    etcd, containerd = (services.systemd_unit(config, service) for service in config.services)
+    etcd, containerd = (services.systemd_unit(config, service, "") for service in config.services)
     assert 'ExecStart="/bin/etcd" "--name=a b"\n' in etcd
     assert "NetworkNamespacePath=/run/netns/pf\n" in etcd
     assert "Restart=always\n" in etcd
@@ -132,8 +140,8 @@ def test_systemd_finds_nothing_wrong_with_the_units(config: Config, tmp_path: Pa
     program = replace(config.services[0], argv=words, environment={"A": "b c"})
     texts = {
         "pf-node.service": services.node_unit(config),
-        "pf-etcd.service": services.systemd_unit(config, program),
-        "pf-containerd.service": services.systemd_unit(config, replace(program, keeps_children=True)),
+        "pf-etcd.service": services.systemd_unit(config, program, ""),
+        "pf-containerd.service": services.systemd_unit(config, replace(program, keeps_children=True), ""),
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
@@ -234,7 +242,7 @@ def test_controllers_are_passed_on_where_they_are_not_yet(tmp_path: Path) -> Non
 
 def test_a_dash_does_not_put_one_clusters_slice_below_anothers(config: Config) -> None:
     assert cgroups.slice_name(replace(config, instance="a-b")) == "a_b.slice"
-    assert "Slice=a_b.slice\n" in services.systemd_unit(replace(config, instance="a-b"), config.services[0])
+    assert "Slice=a_b.slice\n" in services.systemd_unit(replace(config, instance="a-b"), config.services[0], "")
 
 
 def test_preparing_a_boot_does_not_wait_for_the_run_that_starts_the_services(

@@ -38,6 +38,7 @@ class Net:
         self.ran: list[list[str]] = []
         self.loaded: list[str] = []
         self.table = False
+        self.namespace = True
         self.forwarding = folder / "sys/net/ipv4/ip_forward"
         self.forwarding.parent.mkdir(parents=True)
         self.forwarding.write_text("0\n")
@@ -50,6 +51,8 @@ class Net:
 
     def succeeds(self, command: list[str]) -> bool:
         self.ran.append(command)
+        if command[:2] == ["ip", "-netns"]:
+            return self.namespace
         return self.table if command[0] == "nft" else True
 
     def run(self, command: list[str]) -> str:
@@ -115,6 +118,16 @@ def test_of_two_clusters_that_forward_the_last_one_ends_it(
     assert net.forwarding.read_text() == "1"
     network.down(other, Host())
     assert net.forwarding.read_text() == "0"
+
+
+def test_the_name_of_a_namespace_that_a_start_of_the_machine_left_is_made_one_again(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Net(tmp_path, monkeypatch)
+    net.namespace = False  # though its path is there
+    network.up(config, Host())
+    made = [command[2:] for command in net.ran if command[:2] == ["ip", "netns"] and "exec" not in command]
+    assert made == [["delete", "pf"], ["add", "pf"]]
 
 
 def test_nothing_is_run_that_no_package_list_brings(
