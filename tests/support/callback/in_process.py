@@ -47,7 +47,8 @@ def execute(
         other: dict[str, Any] = sent(action, module_name, module_args, task_vars=task_vars, **more)
         return other
     arguments = dict(action._task.args if module_args is None else module_args)
-    ActionBase._update_module_args(action, name, arguments, task_vars or {})
+    lenient = bool(more.get("ignore_unknown_opts"))
+    ActionBase._update_module_args(action, name, arguments, task_vars or {}, ignore_unknown_opts=lenient)
     encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
     basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
     basic._ANSIBLE_PROFILE = PROFILE
