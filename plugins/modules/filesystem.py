@@ -12,7 +12,7 @@ version_added: 0.1.0
 description:
   - Brings file systems into the declared state. A file system is a place in a store that pods mount as a directory.
   - What is secret is put into a Secret beside the file system, and never shown; it may as well stand in a Secret of yours, or in Vault.
-  - The data itself is never touched, not even when the file system is taken away.
+  - The data itself is never touched, not even when the file system is taken away. Its grants go with it, where these may be read.
 author:
   - The paddleflow.core authors (@paddleflow)
 options:
@@ -31,7 +31,6 @@ options:
   state:
     description:
       - What it shall be; V(present) when nothing is given.
-      - V(absent) takes its grants away too, where these may be read; what is stored stays.
     type: str
     choices:
       - present
@@ -485,7 +484,6 @@ options:
       state:
         description:
           - What it shall be; V(present) when nothing is given.
-          - V(absent) takes its grants away too, where these may be read; what is stored stays.
         type: str
         choices:
           - present

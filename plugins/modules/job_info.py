@@ -62,7 +62,7 @@ options:
     description: Only jobs of that queue.
     type: str
   started_since:
-    description: Only jobs that began then or later, such as V(2026-01-31T08:00:00Z). One without an offset is in UTC.
+    description: Only jobs that began then or later, such as V(2026-01-31T08:00:00Z). A time without an offset is in UTC.
     type: str
   changed_since:
     description: Only jobs that were accepted, began or ended then or later, such as V(2026-01-31).
@@ -166,13 +166,13 @@ objects:
       description: How often its pods were started anew.
       type: int
     acceptTime:
-      description: When it was declared.
+      description: When it was declared
       type: str
     startTime:
-      description: When it began; empty before, and when nobody remembers it.
+      description: When it began; empty before, and when nobody remembers it
       type: str
     finishTime:
-      description: When it ended.
+      description: When it ended
       type: str
     tasks:
       description: Its pods.

@@ -66,7 +66,7 @@ class Platform:
 
 
 def reset() -> Play:
-    return plays.run("paddleflow.core.reset", VARIABLES, log=LOGS / "cluster-reset.log")
+    return plays.run("paddleflow.core.reset", VARIABLES, log=LOGS / "cluster-reset.log", **plays.IN_PROCESS)
 
 
 class EmbeddedTogether(LoadScopeScheduling):

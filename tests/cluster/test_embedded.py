@@ -51,7 +51,9 @@ def test_a_run_leaves_nothing_in_the_home_of_its_user(platform: Platform) -> Non
 
 @pytest.mark.usefixtures("platform")
 def test_check_mode_on_the_finished_cluster_reports_no_change() -> None:
-    play = plays.run("paddleflow.core.quickstart", VARIABLES, "--check", "--diff", log=LOGS / "cluster-check.log").ok()
+    play = plays.run(
+        "paddleflow.core.quickstart", VARIABLES, "--check", "--diff", log=LOGS / "cluster-check.log", **plays.IN_PROCESS
+    ).ok()
     assert play.changed_tasks() == []
 
 
@@ -172,7 +174,7 @@ def test_dns_knows_the_clusters_names_and_says_of_others_that_there_are_none(nam
 def test_a_changed_setting_restarts_what_reads_it_and_nothing_else(platform: Platform) -> None:
     before = {name: row["pid"] for name, row in platform.services().items()}
     variables = {**VARIABLES, "kubernetes_max_pods": 100}
-    plays.run("paddleflow.core.quickstart", variables, log=LOGS / "cluster-setting.log").ok()
+    plays.run("paddleflow.core.quickstart", variables, log=LOGS / "cluster-setting.log", **plays.IN_PROCESS).ok()
     after = {name: row["pid"] for name, row in platform.services().items()}
     assert [name for name in COMPONENTS if before[name] != after[name]] == ["kubelet"]
 
@@ -181,16 +183,21 @@ def test_what_was_stopped_leaves_its_data_alone_and_starts_again_with_it(platfor
     """The start also takes back what the test above has set."""
     uid = platform.get("namespace", "kube-system")["metadata"]["uid"]
     stopped = plays.run(
-        "paddleflow.core.reset", {**VARIABLES, "cluster_state": "stopped"}, log=LOGS / "cluster-stopped.log"
+        "paddleflow.core.reset",
+        {**VARIABLES, "cluster_state": "stopped"},
+        log=LOGS / "cluster-stopped.log",
+        **plays.IN_PROCESS,
     ).ok()
     assert "Start it again with paddleflow.core.install or paddleflow.core.quickstart" in " ".join(
         stopped.output.split()
     )
-    plays.run("paddleflow.core.quickstart", VARIABLES, "--check", log=LOGS / "cluster-stopped-check.log").ok()
+    plays.run(
+        "paddleflow.core.quickstart", VARIABLES, "--check", log=LOGS / "cluster-stopped-check.log", **plays.IN_PROCESS
+    ).ok()
     left = host_state.look(str(platform.data)).left_by(platform.before)
     assert left == {"folders": [str(platform.data)]}, "a process, a mount, an interface or the like"
     assert json.loads(platform.node_tool("stop")) == {"changed": False, "changes": []}
-    plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-started.log").ok()
+    plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / "cluster-started.log", **plays.IN_PROCESS).ok()
     assert platform.get("namespace", "kube-system")["metadata"]["uid"] == uid
     assert {row["state"] for row in platform.services().values()} == {"running"}
 

@@ -177,11 +177,15 @@ def test_an_image_goes_with_the_second_release_after_it_when_nothing_runs_it(
     try:
         assert listed() >= {old, theirs}
         (tmp_path / "load.yml").write_text(LOAD)
-        play = plays.run(str(tmp_path / "load.yml"), VARIABLES, log=LOGS / "cluster-images.log").ok()
+        play = plays.run(
+            str(tmp_path / "load.yml"), VARIABLES, log=LOGS / "cluster-images.log", **plays.IN_PROCESS
+        ).ok()
         assert play.changed_tasks() == []
         assert listed() >= {old, theirs}
         subprocess.run([*ctr, "label", old, f"{LABEL}=another-release"], check=True, capture_output=True)
-        play = plays.run(str(tmp_path / "load.yml"), VARIABLES, log=LOGS / "cluster-images.log").ok()
+        play = plays.run(
+            str(tmp_path / "load.yml"), VARIABLES, log=LOGS / "cluster-images.log", **plays.IN_PROCESS
+        ).ok()
         assert play.changed_tasks() == ["paddleflow.core.images : Remove images of earlier releases that nothing runs"]
         assert listed() - {theirs} == before
         assert theirs in listed()
@@ -204,7 +208,9 @@ def test_the_image_that_holds_a_pod_together_is_there_before_containerd_asks_for
     ctr = ["ctr", "--address", f"/run/{INSTANCE}/containerd.sock", "--namespace", "k8s.io", "images"]
     subprocess.run([*ctr, "remove", "--sync", pause], check=True, capture_output=True)
     (tmp_path / "cluster.yml").write_text(CLUSTER)
-    play = plays.run(str(tmp_path / "cluster.yml"), VARIABLES, log=LOGS / "cluster-sandbox.log").ok()
+    play = plays.run(
+        str(tmp_path / "cluster.yml"), VARIABLES, log=LOGS / "cluster-sandbox.log", **plays.IN_PROCESS
+    ).ok()
     assert play.changed_tasks() == ["paddleflow.core.images : Import the image pause"]
     listed = subprocess.run([*ctr, "list", f"name=={pause}"], check=True, capture_output=True, text=True).stdout
     assert "io.cri-containerd.pinned=pinned" in listed

@@ -26,5 +26,5 @@ def test_the_next_run_completes_and_reset_leaves_nothing(point: int) -> None:
         plays.run_killed("paddleflow.core.quickstart", VARIABLES, task, log=LOGS / f"kill-{point}.log")
         plays.run("paddleflow.core.quickstart", VARIABLES, log=LOGS / f"kill-{point}-next.log").ok()
     finally:
-        plays.run("paddleflow.core.reset", VARIABLES, log=LOGS / f"kill-{point}-reset.log").ok()
+        plays.run("paddleflow.core.reset", VARIABLES, log=LOGS / f"kill-{point}-reset.log", **plays.IN_PROCESS).ok()
     assert host_state.look(f"/var/lib/{INSTANCE}").left_by(before) == {}

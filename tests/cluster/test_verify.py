@@ -8,7 +8,7 @@ from tests.support import plays
 
 
 def test_verify_finds_that_everything_holds(platform: Platform) -> None:
-    play = plays.run("paddleflow.core.verify", VARIABLES, log=LOGS / "cluster-verify.log").ok()
+    play = plays.run("paddleflow.core.verify", VARIABLES, log=LOGS / "cluster-verify.log", **plays.IN_PROCESS).ok()
     assert play.recap["failed"] == 0
     left = platform.get("namespaces")["items"]
     assert not [item["metadata"]["name"] for item in left if item["metadata"]["name"].startswith("paddleflow-verify")]

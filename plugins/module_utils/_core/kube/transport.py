@@ -341,7 +341,7 @@ def _way(
             told = {**proxy.login_of(connection.proxy), **connection.proxy_headers}
             behind = urllib3.ProxyManager(connection.proxy, proxy_headers=told, **options)
             stop.ends(behind)
-            return connection.server, behind.urlopen, behind.clear
+            return connection.server, behind.request_encode_url, behind.clear
         # Straight to the server's own connections: to find them anew for each request is a tenth of what it costs.
         manager = urllib3.PoolManager(**options)
         stop.ends(manager)
@@ -349,7 +349,7 @@ def _way(
     except urllib3.exceptions.LocationValueError:
         source = "the proxy's address" if connection.proxy else f"the address of the API server {connection}"
         raise errors.ConfigError(source, "cannot be read", "write it as https://<host>:<port>") from None
-    return urlsplit(connection.server).path, pool.urlopen, pool.close
+    return urlsplit(connection.server).path, pool.request_encode_url, pool.close
 
 
 def _headers(
