@@ -89,7 +89,7 @@ SLOWEST := --durations=15 --durations-min=10
 
 .PHONY: api
 api: env installed ## Run the tests against a real kube-apiserver with etcd
-	@$(dev)/pytest -n 2 --dist loadfile $(SLOWEST) $(or $(TESTS),tests/api)
+	@$(dev)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(SLOWEST) $(or $(TESTS),tests/api)
 
 .PHONY: cluster
 cluster: env deps installed ## Run the tests against a real node, started by the product's own playbook

@@ -9,6 +9,14 @@ from paddleflow_core.kube.client import Client
 from tests.support.control_plane import ControlPlane, control_plane
 from tests.support.kube_api import Session, session_in
 
+# Of few tests each, whose plays take longer than all tests of another file: begun last, they would keep one worker while the other
+# has nothing left. xdist would begin with the files of most tests, so `make api` has it keep this order.
+LONG = ("least_access", "module_examples", "volcano_role", "existing", "apply_module", "here", "lookups")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in LONG)
+
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[ControlPlane]:
