@@ -54,6 +54,7 @@ options:
   max:
     description:
       - The most that all jobs of the queue may use together, as resource names and quantities; what is not named is unlimited, V(0) is none.
+      - Where it names anything, it names everything that O(min) names.
       - 'Less than what is in use is a warning: what runs goes on.'
       - The reference's C(mem) and C(scalarResources) are understood too.
     type: dict
@@ -170,6 +171,7 @@ options:
       max:
         description:
           - The most that all jobs of the queue may use together, as resource names and quantities; what is not named is unlimited, V(0) is none.
+          - Where it names anything, it names everything that O(min) names.
           - 'Less than what is in use is a warning: what runs goes on.'
           - The reference's C(mem) and C(scalarResources) are understood too.
         type: dict

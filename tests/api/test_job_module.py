@@ -138,7 +138,7 @@ def test_a_job_that_has_ended_is_only_run_anew_when_that_is_asked_for(engine: En
     engine.phase(pod, "Succeeded", 0)
     engine.becomes("again", "succeeded")
     other = {**ONE, "command": "run --more"}
-    assert "which has succeeded" in refused(engine, "again", **other)
+    assert "(which has succeeded)" in refused(engine, "again", **other)
     assert done(engine, "again", **other, recreate=True) == "recreated"
 
 

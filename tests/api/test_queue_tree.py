@@ -115,6 +115,29 @@ def test_a_tree_is_made_raised_lowered_and_taken_away_in_a_task_each(volcano: In
     assert actions(declare(volcano, gone, state="absent")) == ["deleted"] * 3
 
 
+def test_a_change_that_is_refused_leaves_the_queue_as_it_was(volcano: Installed) -> None:
+    above: dict[str, Any] = {"name": "r-org", "max": {"cpu": 2, "memory": "4Gi"}}
+    leaf: dict[str, Any] = {
+        "name": "r-leaf",
+        "parent": "r-org",
+        "min": {"cpu": 1, "memory": "1Gi"},
+        "max": {"cpu": 1, "memory": "2Gi"},
+    }
+    assert actions(declare(volcano, [above, leaf])) == ["created"] * 2
+    was = live(volcano, "r-leaf")["spec"]
+    too_much = {**leaf, "labels": {"cost": "1"}, "min": {"cpu": 1}, "max": {"cpu": 8, "memory": "1Gi"}}
+    alone = declare(volcano, [too_much])
+    assert (alone["changed"], "exceeds parent queue" in alone["msg"]) == (False, True)
+    assert live(volcano, "r-leaf")["spec"] == was
+    # With others, what becomes less is written first.
+    together = declare(volcano, [{**above, "max": {"cpu": 2, "memory": "5Gi"}}, too_much])
+    assert [one["action"] for one in together["objects"]] == ["changed", "failed"]
+    found = live(volcano, "r-leaf")
+    assert (found["spec"], found["metadata"]["labels"].get("cost")) == (was, None)
+    assert not good(declare(volcano, [leaf]))["changed"]
+    assert actions(declare(volcano, [{"name": "r-leaf"}, {"name": "r-org"}], state="absent")) == ["deleted"] * 2
+
+
 def test_a_queue_that_gets_less_of_one_and_more_of_another_is_written_in_two_steps(volcano: Installed) -> None:
     def mixed(cpu: int, memory: str) -> list[dict[str, Any]]:
         above = {"name": "b-org", "max": {"cpu": cpu, "memory": memory}}

@@ -74,7 +74,9 @@ def condition(type_: str, status: str = "True", reason: str = "") -> Check:
 
 def said(one: Mapping[str, t.Any]) -> str:
     """What a condition says."""
-    text = f"its condition {one.get('type')} is {one.get('status')}"
+    if "type" not in one:  # Volcano's jobs note each phase that they came into
+        return f"its last phase is {one.get('status')}"
+    text = f"its condition {one['type']} is {one.get('status')}"
     return text + "".join(f"{mark}{one[key]}" for mark, key in ((", ", "reason"), (": ", "message")) if one.get(key))
 
 

@@ -63,7 +63,7 @@ def declare(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
         if any(one.error is not None and not one.wanted.leftover for one in outcomes.values()):
             items = {position: _spared(item) for position, item in items.items()}
         _carry(run, items, live, outcomes, wave, [])
-    return [run.extra.told(position, outcomes[position]) for position in range(len(wanted))]
+    return run.extra.told(run, [outcomes[position] for position in range(len(wanted))])
 
 
 def _carry(

@@ -185,7 +185,7 @@ def _revised(request: Request, built: Object, recreate: bool, given: Given, live
     if recreate:
         return None
     said = " ".join(one.text(option) for one in found)
-    raise DeclarationError(f"Job {request.namespace}/{request.name}{f', which has {now},' if ended else ''}: {said}")
+    raise DeclarationError(f"Job {request.namespace}/{request.name}{f' (which has {now})' if ended else ''}: {said}")
 
 
 def _emptied(run: Run, request: Request, outcome: Outcome) -> Outcome:

@@ -28,6 +28,10 @@ if t.TYPE_CHECKING:
 OPEN_SECONDS = 5.0
 
 
+# For putting back what a change that was refused has lowered, even when the time of the task is over.
+_UNDO_SECONDS = 10.0
+
+
 def carry(run: Run, wanted: Sequence[Wanted]) -> list[Outcome]:
     if not any(order.is_queue(one.object) for one in wanted):
         return declare(run, wanted)
@@ -46,18 +50,24 @@ class Tree(Extra):
         live: dict[int, Object | None],
         outcomes: dict[int, Outcome],
     ) -> None:
-        """Lowers queues that get less of something, the deepest first."""
+        """Lowers queues that get less of something, the deepest first. One that changes alone is written at once."""
         first: dict[int, Object] = {}
         found: dict[int, Object] = {}
+        changing = 0
         for position, item in items.items():
             before, wanted = live.get(position), item.wanted
-            if run.check or before is None or not order.is_queue(wanted.object) or position in outcomes:
+            if run.check or not order.is_queue(wanted.object) or position in outcomes:
                 continue
             same = compare.compare(wanted.object, before, wanted.exact, run.client.manager) is compare.Verdict.SAME
-            less = None if same or wanted.state != "present" else queue_order.lowered(wanted.object, before)
-            if less is not None:
+            changing += not same
+            less = (
+                None
+                if same or wanted.state != "present" or before is None
+                else queue_order.lowered(wanted.object, before)
+            )
+            if less is not None and before is not None:
                 first[position], found[position] = less, before
-        for wave in queue_order.waves(found):
+        for wave in queue_order.waves(found) if changing > 1 else ():
             lowering = {position: self._only(items[position], first[position]) for position in wave}
             for position, outcome in zip(wave, side_by_side(run, lowering, live, wave), strict=True):
                 outcome = outcome._replace(wanted=items[position].wanted)
@@ -70,12 +80,24 @@ class Tree(Extra):
     def _only(item: Item, less: Object) -> Item:
         return item._replace(wanted=item.wanted._replace(object=less))
 
-    def told(self, position: int, outcome: Outcome) -> Outcome:
-        """What became of a queue from the beginning."""
-        before = self.before.get(position)
-        if before is None:
-            return outcome
-        return outcome._replace(before=before, action="changed" if outcome.action == "unchanged" else outcome.action)
+    def told(self, run: Run, outcomes: list[Outcome]) -> list[Outcome]:
+        """What became of queues from the beginning; one whose change was refused is as it was, the highest first."""
+        refused = {position: one for position, one in self.before.items() if outcomes[position].error is not None}
+        put_back = {
+            position: _put_back(run, refused[position])
+            for wave in reversed(queue_order.waves(refused))
+            for position in wave
+        }
+        for position, before in self.before.items():
+            outcome = outcomes[position]._replace(before=before)
+            error = put_back.get(position)
+            if error is not None:
+                text = f"{outcome.error} It was lowered before that, and could not be put back: {error}"
+                outcome = outcome._replace(action="changed", error=KubeError(text))
+            elif outcome.action == "unchanged":
+                outcome = outcome._replace(action="changed")
+            outcomes[position] = outcome
+        return outcomes
 
     def settle(self, run: Run, written: Sequence[Outcome], later: Sequence[Object]) -> None:
         """Waits for the new queues that something which comes later is in."""
@@ -96,3 +118,21 @@ class Tree(Extra):
             wait(run.client, targets, deadline=min(run.deadline, time.monotonic() + OPEN_SECONDS))
         except KubeError:  # see above; and what was written is told by those who write
             return
+
+
+def _put_back(run: Run, before: Object) -> KubeError | None:
+    """What became of it, when that is not good."""
+    manager = run.client.manager
+    metadata = {key: before["metadata"][key] for key in ("name", "uid")}
+    was = compare.ours(before, compare.owned_fields(before, manager) or {})
+    was = {
+        **was,
+        "apiVersion": before["apiVersion"],
+        "kind": before["kind"],
+        "metadata": {**was.get("metadata", {}), **metadata},
+    }
+    try:
+        run.client.apply(was, force_conflicts=True, deadline=max(run.deadline, time.monotonic() + _UNDO_SECONDS))
+    except KubeError as error:
+        return error
+    return None

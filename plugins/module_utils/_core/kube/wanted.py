@@ -84,8 +84,9 @@ class Extra:
     def settle(self, run: Run, written: Sequence[Outcome], later: Sequence[Object]) -> None:
         """Comes between what was written and what is written later."""
 
-    def told(self, _position: int, outcome: Outcome) -> Outcome:
-        return outcome
+    def told(self, _run: Run, outcomes: list[Outcome]) -> list[Outcome]:
+        """Comes last, with what became of each."""
+        return outcomes
 
 
 class Run(t.NamedTuple):

@@ -166,7 +166,7 @@ def _resources(field: Field, value: object, path: Path, problems: list[Problem])
         if plain in flat:
             problems.append(Problem((*path, plain), "given twice", "given once"))
         if plain != "scalarResources" and amount is not None:
-            flat[plain] = _quantity(field, amount, (*path, plain), problems)
+            flat[plain] = _quantity({**field, "type": "quantity"}, amount, (*path, plain), problems)
     return flat
 
 

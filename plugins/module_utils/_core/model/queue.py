@@ -96,6 +96,9 @@ def problems(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("nodeGroup",), "missing", "the group of nodes that a queue with isolation physical owns")
     for resource, low in entitled.items():
         high = spec.get("max", {}).get(resource)
+        if high is None and spec.get("max"):
+            allowed = f"at least min.{resource}, {low}, as max names other resources"
+            yield Problem(("max", resource), "missing", allowed, "To Volcano a limit that leaves it out is none of it.")
         if high is not None and quantity.parse(low) > quantity.parse(high):
             yield Problem(("min", resource), str(low), f"at most max.{resource}, {high}")
 

@@ -77,6 +77,17 @@ def owned_fields(live: Object, manager: str = MANAGER) -> Mapping[str, Any] | No
     return None
 
 
+def ours(live: Mapping[str, Any], owned: Mapping[str, Any]) -> Object:
+    """What of an object our applies own, whole lists at a time: applied again, it brings back what it was."""
+    found = {}
+    for mark, below in owned.items():
+        key = mark.removeprefix("f:")
+        if mark.startswith("f:") and key in live:
+            nested = isinstance(live[key], dict) and any(one.startswith("f:") for one in below)
+            found[key] = ours(live[key], below) if nested else live[key]
+    return found
+
+
 def holds(wanted: object, live: object, amounts: bool | None = None, whole: bool = False) -> bool:
     """Whether live has all that is wanted, whatever else it has.
 

@@ -108,7 +108,7 @@ def test_the_references_spelling_of_resources_is_read_as_kubernetes_own() -> Non
         ({"memory": "1 GB"}, "memory is '1 GB', but must be a quantity of at least 0, such as 2, 500m or 1.5Gi."),
         ({"memory": -1}, "memory is -1, but must be a quantity of at least 0"),
         ({"max": 4}, "max is 4, but must be a mapping of resource names to quantities"),
-        ({"max": {"cpu": "x"}}, "max.cpu is 'x', but must be a mapping of resource names"),
+        ({"max": {"cpu": "x"}}, "max.cpu is 'x', but must be a quantity of at least 0, such as 2, 500m or 1.5Gi."),
         ({"max": {"mem": 1, "memory": 1}}, "max.memory is given twice, but must be given once."),
         ({"max": {"scalarResources": 1}}, "max.scalarResources is 1, but must be a mapping"),
         ({"max": {}, "maxResources": {}}, "max is given twice, but must be given once. Leave maxResources out."),

@@ -38,7 +38,7 @@ def said(spec: dict[str, Any], **given: Any) -> list[str]:
         ({**TORCH, "minAvailable": 2}, {"queue": {"max": {"memory": "16Gi"}}}, ""),  # what has to fit at once
         (TORCH, {"queue": {"max": {"nvidia.com/gpu": 0}}}, ""),  # only what is asked for counts
         ({"schedulingPolicy": jobs.POLICY, "image": "x", "command": "y"}, {"queue": {"max": {"cpu": 0}}},
-         "flavour is 1 cpu for 1 pods at once, but must be at most 0, the limit of queue vision."),  # an explicit 0 is none [D-106]
+         "flavour is 1 cpu for 1 pod at once, but must be at most 0, the limit of queue vision."),  # an explicit 0 is none [D-106]
     ],
 )  # fmt: skip
 def test_a_gang_that_can_never_fit_is_refused_with_the_reason(

@@ -130,6 +130,11 @@ def test_what_somebody_else_wrote_into_an_annotation_is_shown_as_it_is() -> None
         ("a", {"lendable": False}, "lendable is false, but must be true where there is no min."),
         ("a", {"isolation": "physical"}, "nodeGroup is missing, but must be the group of nodes"),
         ("a", {"min": {"cpu": "2000m"}, "max": {"cpu": 1}}, "min.cpu is 2000m, but must be at most max.cpu, 1."),
+        (
+            "a",
+            {"min": {"gpu": 2}, "max": {"cpu": 1}},
+            "max.gpu is missing, but must be at least min.gpu, 2, as max names other resources. To Volcano a limit that leaves it out",
+        ),
         ("a", {"location": {"zone": "a b"}}, "location.zone is 'a b', but must be text like ^([A-Za-z0-9]"),
         ("a", {"max": {"cpu": -1}}, "max.cpu is -1, but must be"),
         ("a", {"parent": "A"}, "parent is 'A', but must be text like"),
@@ -159,7 +164,10 @@ def test_volcanos_own_queues_are_not_taken_away() -> None:
 
 
 def test_a_good_queue_has_no_problems() -> None:
-    assert said("a", min={"cpu": 1, "memory": "1Gi"}, max={"cpu": "1000m"}, parent="b", lendable=False) == []
+    assert (
+        said("a", min={"cpu": 1, "memory": "1Gi"}, max={"cpu": "1000m", "memory": "1Gi"}, parent="b", lendable=False)
+        == []
+    )
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def never_fits(job: Job) -> Iterator[Problem]:
         limit = high.get(resource)
         if limit is not None and amount > quantity.parse(limit):
             count = tasks.available(job.spec, job.tasks)
-            found = f"{shown(resource, amount)} {resource} for {count} pods at once"
+            found = f"{shown(resource, amount)} {resource} for {count} pod{'s' if count > 1 else ''} at once"
             remedy = "It would wait for ever: ask for less, or lower minAvailable."
             yield Problem(("members",) if "members" in job.spec else ("flavour",), found, _limit(job, resource), remedy)
 
