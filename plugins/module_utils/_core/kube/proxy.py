@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import typing as t
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -48,7 +49,8 @@ def parts(url: str, otherwise: ConfigError) -> SplitResult:
         _port = found.port  # a wrong one is told only when it is read
     except ValueError:
         raise otherwise from None
-    if found.scheme not in ("http", "https") or not found.hostname:
+    # Of a zone of IPv6 a percent sign. Others are a template that was not expanded, or a slip.
+    if found.scheme not in ("http", "https") or not re.fullmatch(r"[\w.:%-]+", found.hostname or ""):
         raise otherwise
     return found
 

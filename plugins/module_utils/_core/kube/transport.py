@@ -336,6 +336,9 @@ def _way(
 
     from . import proxy
 
+    source = "the proxy's address" if connection.proxy else f"the address of the API server {connection}"
+    unreadable = errors.ConfigError(source, "cannot be read", "write it as https://<host>:<port>")
+    proxy.parts(connection.proxy or connection.server, unreadable)
     try:
         if connection.proxy:
             told = {**proxy.login_of(connection.proxy), **connection.proxy_headers}
@@ -347,8 +350,7 @@ def _way(
         stop.ends(manager)
         pool = manager.connection_from_url(connection.server)
     except urllib3.exceptions.LocationValueError:
-        source = "the proxy's address" if connection.proxy else f"the address of the API server {connection}"
-        raise errors.ConfigError(source, "cannot be read", "write it as https://<host>:<port>") from None
+        raise unreadable from None
     return urlsplit(connection.server).path, pool.request_encode_url, pool.close
 
 
