@@ -142,6 +142,9 @@ def test_a_job_tells_its_state_and_that_of_its_pods(engine: Engine) -> None:
     assert [one["name"] for one in found(engine, "job_info", states=["failed"])] == ["seen"]
     assert [one["name"] for one in found(engine, "job_info", states=["failed", "pending"])] == ["other", "seen"]
     assert found(engine, "job_info", states=["running"]) == []
+    nowhere = {"kubeconfig": str(engine.api.kubeconfig), "namespace": "default"}  # where there is none
+    wrong = modules.run("job_info", {**nowhere, "changed_since": "yesterday"})
+    assert wrong["msg"] == "changed_since is 'yesterday', but must be a time, such as 2026-01-31T08:00:00Z."
     asked = {
         "a": {"queue": ONE["scheduling_policy"]["queue"], "states": ["failed"]},
         "b": {"changed_since": "2026-01-31", "states": ["failed"]},

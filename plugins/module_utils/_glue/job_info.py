@@ -93,10 +93,8 @@ def _moment(module: Module, option: str) -> str:
     given = module.params[option] or ""
     try:
         return moment.utc(given) if given else ""
-    except (ValueError, OverflowError) as error:
-        return str(
-            module.fail_json(msg=f"{option} is {given!r} ({error}), but must be a time, such as 2026-01-31T08:00:00Z.")
-        )
+    except (ValueError, OverflowError):
+        return str(module.fail_json(msg=f"{option} is {given!r}, but must be a time, such as 2026-01-31T08:00:00Z."))
 
 
 def _log(client: Client, task: Mapping[str, Any], lines: int, deadline: float) -> str:
