@@ -209,3 +209,19 @@ def _unlike(fields: dict[str, Any], within: bool) -> Iterator[str]:
             yield from () if key in TEXTS else (key,)
         for below in (field.get("fields"), items.get("fields")):
             yield from _unlike(below or {}, meant)
+
+
+def test_what_is_ours_of_an_object_brings_back_what_it_was() -> None:
+    live = {
+        "metadata": {"name": "q", "labels": {"a": "1", "theirs": "2"}, "uid": "u"},
+        "spec": {"capability": {"cpu": "2"}, "reclaimable": True, "rules": [{"x": 1}]},
+        "status": {"state": "Open"},
+    }
+    owned = {
+        "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
+        "f:spec": {"f:capability": {"f:cpu": {}}, "f:rules": {'k:{"x":1}': {".": {}}}, "f:gone": {}},
+    }
+    assert compare.ours(live, owned) == {
+        "metadata": {"labels": {"a": "1"}},
+        "spec": {"capability": {"cpu": "2"}, "rules": [{"x": 1}]},
+    }
