@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from paddleflow_core.plan.compare import AMOUNTS, TEXTS, Verdict, compare, owned_fields
+from paddleflow_core.plan.compare import AMOUNTS, TEXTS, Verdict, compare, ours, owned_fields
 
 from tests.support.nouns import FILES
 
@@ -221,7 +221,7 @@ def test_what_is_ours_of_an_object_brings_back_what_it_was() -> None:
         "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
         "f:spec": {"f:capability": {"f:cpu": {}}, "f:rules": {'k:{"x":1}': {".": {}}}, "f:gone": {}},
     }
-    assert compare.ours(live, owned) == {
+    assert ours(live, owned) == {
         "metadata": {"labels": {"a": "1"}},
         "spec": {"capability": {"cpu": "2"}, "rules": [{"x": 1}]},
     }
