@@ -124,7 +124,9 @@ def _put_back(run: Run, before: Object) -> KubeError | None:
     """What became of it, when that is not good."""
     manager = run.client.manager
     metadata = {key: before["metadata"][key] for key in ("name", "uid")}
-    was = compare.ours(before, compare.owned_fields(before, manager) or {})
+    owned = compare.owned_fields(before, manager)
+    # What was lowered of somebody else's queue is ours since then: all of it has to be said, or it would go.
+    was = {"spec": before["spec"]} if owned is None else compare.ours(before, owned)
     was = {
         **was,
         "apiVersion": before["apiVersion"],
