@@ -45,6 +45,10 @@ options:
     description: The priority classes that the role C(volcano) will apply, with their values.
     type: dict
     default: {}
+  built_here:
+    description: Whether the platform's images are built on the control node, for nodes of its processor.
+    type: bool
+    default: false
   asked:
     description: When C(version) was asked, in seconds since 1970. Now, when it is left out.
     type: float
@@ -71,6 +75,7 @@ _value:
     cluster: {"version": "v1.34.4", "nodes": ["n1"], "default_storage_class": "local", "volcano_programs": []}
 """
 
+import platform
 import typing as t
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -91,6 +96,7 @@ def cluster_findings(
     asked: float | None = None,
     clock_skew_max: float = 60,
     priority_classes: Mapping[str, int] | None = None,
+    built_here: bool = False,
 ) -> dict[str, t.Any]:
     server = str(target["server"])
     title = f"cluster {target['context']} ({server})"
@@ -115,6 +121,7 @@ def cluster_findings(
         adopt_volcano=adopt_volcano,
         clock_skew_max=float(clock_skew_max),
         priority_classes=priority_classes,
+        built_for=platform.machine() if built_here else "",
     )
     return {**as_data(found, title), "cluster": asdict(cluster)}
 

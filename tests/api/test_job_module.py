@@ -158,6 +158,9 @@ def test_flavours_and_queues_that_are_named_have_to_be_there(engine: Engine) -> 
     assert "Queue nowhere does not exist" in refused(
         engine, "lost", **{**ONE, "scheduling_policy": {"queue": "nowhere"}}
     )
+    assert "Queue visoin does not exist: did you mean vision? Else declare it first" in refused(
+        engine, "lost", **{**ONE, "scheduling_policy": {"queue": "visoin"}}
+    )
     assert "flavour.name is 'huge'" in refused(engine, "lost", **{**ONE, "flavour": {"name": "huge"}})
     # In check mode an earlier task may have left out to make them.
     lost = {**ONE, "scheduling_policy": {"queue": "nowhere"}, "flavour": {"name": "huge"}, "fs": {"name": "data"}}

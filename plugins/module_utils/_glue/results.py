@@ -24,13 +24,13 @@ def leave(module: Module, outcomes: Sequence[Outcome]) -> NoReturn:
         if one.action == "changed" and one.before is None:  # only in check mode
             title = view.title(one.wanted.object)
             module.warn(f"{title} is not there yet: check mode assumes that an earlier task would have made it.")
-    found = answer(outcomes, module.params["return_content"], module._diff)
+    found = answer(outcomes, module.params["return_content"], module._diff, module.check_mode)
     if found.pop("failed", False):
         module.fail_json(**found)
     module.exit_json(**found)
 
 
-def answer(outcomes: Sequence[Outcome], content: bool, diff: bool) -> dict[str, Any]:
+def answer(outcomes: Sequence[Outcome], content: bool, diff: bool, check: bool = False) -> dict[str, Any]:
     """What a task returns."""
     found: dict[str, Any] = {
         "changed": any(one.changed for one in outcomes),
@@ -39,7 +39,7 @@ def answer(outcomes: Sequence[Outcome], content: bool, diff: bool) -> dict[str, 
     if diff:
         found["diff"] = diffs(outcomes)
     if any(one.error is not None for one in outcomes):
-        found |= {"failed": True, "msg": failure(outcomes)}
+        found |= {"failed": True, "msg": failure(outcomes, check)}
     return found
 
 
@@ -87,8 +87,8 @@ def diffs(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     return found
 
 
-def failure(outcomes: Sequence[Outcome]) -> str:
-    """Every object that failed, where it stands in the declaration, and that the others were written."""
+def failure(outcomes: Sequence[Outcome], check: bool = False) -> str:
+    """Every object that failed, where it stands in the declaration, and what became (or would become) of the others."""
     bad = [one for one in outcomes if one.error is not None]
     lines = [f"{one.wanted.where}: {one.error}" if one.wanted.where else str(one.error) for one in bad]
     if len(outcomes) == 1:
@@ -96,7 +96,8 @@ def failure(outcomes: Sequence[Outcome]) -> str:
     done = sum(one.changed for one in outcomes)
     kept = sum(one.action == "kept" for one in outcomes)
     same = sum(not one.changed and one.error is None for one in outcomes) - kept
-    spared = f", {kept} were kept because of that" if kept else ""
+    were, needed = ("would be", "need") if check else ("were", "needed")
+    spared = f", {kept} {were} kept because of that" if kept else ""
     return "\n".join(
-        [f"{len(bad)} of {len(outcomes)} objects failed, {done} were changed, {same} needed nothing{spared}:", *lines]
+        [f"{len(bad)} of {len(outcomes)} objects failed, {done} {were} changed, {same} {needed} nothing{spared}:", *lines]
     )

@@ -35,6 +35,12 @@ def test_each_object_is_counted_as_what_it_is(actions: list[tuple[str, str]], sa
     assert len(text.splitlines()) == 1 + sum(bool(error) for _action, error in actions)
 
 
+def test_a_check_says_what_would_become_of_the_others() -> None:
+    text = results.failure([outcome("failed", "no"), outcome("kept"), outcome("changed"), outcome("unchanged")], check=True)
+    said = "1 of 4 objects failed, 1 would be changed, 1 need nothing, 1 would be kept because of that:"
+    assert text.splitlines()[0] == said
+
+
 @pytest.mark.parametrize(("before", "after"), [("created", "created"), ("deleted", "deleted"), ("unchanged", "failed")])
 def test_what_was_done_stays_done_when_something_goes_wrong_after_it(before: str, after: str) -> None:
     failed = outcome(before).failing(KubeError("no"))

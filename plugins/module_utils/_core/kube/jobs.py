@@ -31,6 +31,7 @@ if t.TYPE_CHECKING:
 
     from ..model.jobs.tasks import Given, Mount
     from .client import Client, Object
+    from .kinds import Kind
     from .wanted import Run
 
 _WHY = "stopped by its owner"
@@ -314,16 +315,27 @@ class _Known:
         return found
 
     def _queue(self, name: str) -> Mapping[str, t.Any] | None:
+        kind = self._run.client.kind("scheduling.volcano.sh/v1beta1", "Queue")
         if self._queues is None:
             self._queues = {}
-            kind = self._run.client.kind("scheduling.volcano.sh/v1beta1", "Queue")
             with self._unserved:
                 self._queues = named(self._run.client, kind, "", self._named, self._run.deadline)
         if name not in self._queues:
             if not self._unmade("Queue", {name}):
-                raise MissingError(f"Queue {name} does not exist: declare it first, or name another one.")
+                text = f"Queue {name} does not exist: {self._like(kind, name)}declare it first, or name another one."
+                raise MissingError(text)
             self.unmade.add(name)
         return self._queues.get(name)
+
+    def _like(self, kind: Kind, name: str) -> str:
+        """Asks for a name that is nearly the same, where the user may know the others."""
+        from difflib import get_close_matches  # only on the way to an error
+
+        with contextlib.suppress(KubeError):
+            names = self._run.client.list(kind, keep=lambda one: one["metadata"]["name"], deadline=self._run.deadline)
+            for close in get_close_matches(name, names.items, n=1):
+                return f"did you mean {close}? Else "
+        return ""
 
     def _served(self, asked: str) -> list[str]:
         name, _dot, api = asked.partition(".")

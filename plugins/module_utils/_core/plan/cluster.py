@@ -20,6 +20,9 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
+# Kubernetes' words for processors, by those of the kernel.
+_PROCESSORS = {"x86_64": "amd64", "aarch64": "arm64"}
+
 # What is asked besides the access reviews. Columns by jsonpath and not whole objects: five thousand nodes are 100 MB.
 _TAB, _NEWLINE = '{"\\t"}', '{"\\n"}'
 
@@ -34,6 +37,7 @@ _NODE = _columns(
     ".status.nodeInfo.containerRuntimeVersion",
     '.status.conditions[?(@.type=="Ready")].status',
     ".spec.unschedulable",
+    ".status.nodeInfo.architecture",
 )
 _STORAGE = _columns(
     ".metadata.name",
@@ -230,11 +234,13 @@ def judge(
     adopt_volcano: bool = False,
     clock_skew_max: float = 60,
     priority_classes: Mapping[str, int] | None = None,
+    built_for: str = "",
 ) -> tuple[Cluster, list[Finding]]:
     """All findings about a cluster that answers.
 
     :param answers: results of ``version`` (at -v=8), ``access`` and the QUESTIONS
     :param priority_classes: those that the role volcano will apply, with their values
+    :param built_for: the processor that the images are for, in the kernel's words; empty when somebody else builds them
     """
     cluster = Cluster(server)
     given = {name: Answer.of(result) for name, result in answers.items()}
@@ -245,6 +251,7 @@ def judge(
     found += _feature_findings(cluster, given["groups"], given["admission"])
     if not given["nodes"].rc:
         found += _node_findings(cluster, given["nodes"].rows())
+        found += _processor_findings(cluster, given["nodes"].rows(), _PROCESSORS.get(built_for, built_for))
     if not given["storage"].rc:
         found += _storage_findings(cluster, given["storage"].rows())
     if not given["workloads"].rc:
@@ -389,6 +396,23 @@ def _node_findings(cluster: Cluster, rows: Sequence[Sequence[str]]) -> Iterator[
             text,
             "containerd and CRI-O are what this is tried with",
             "expect surprises there",
+        )
+
+
+def _processor_findings(cluster: Cluster, rows: Sequence[Sequence[str]], built_for: str) -> Iterator[Finding]:
+    """Images are built on the control node, for its like."""
+    usable = [row for row in rows if row[0] in cluster.nodes and row[5:]]
+    other = [f"{row[0]} with {row[5]}" for row in usable if row[5] != built_for]
+    if built_for and other:
+        # An image has one tag: a pod of the platform may be placed on any of the nodes.
+        yield Finding(
+            "error" if len(other) == len(usable) else "warning",
+            "architecture",
+            f"The cluster of {cluster.server}",
+            f"has nodes of another processor ({_some(other)})",
+            f"the images are built on the control node, which is {built_for}",
+            "run Ansible on a machine like the nodes, or set images_registry to a registry that has images for all of them"
+            " and images_push to false",
         )
 
 

@@ -30,7 +30,10 @@ ANSWERS: dict[str, dict[str, t.Any]] = {
     "version": {"rc": 0, "stdout": json.dumps({"gitVersion": "v1.34.4"}), "stderr": LOG_OLD},
     "groups": {"rc": 0, "stdout": _groups("apps/v1", "apiextensions.k8s.io/v1", "admissionregistration.k8s.io/v1")},
     "admission": {"rc": 0, "stdout": json.dumps({"resources": [{"name": "validatingadmissionpolicies"}]})},
-    "nodes": {"rc": 0, "stdout": "n1\tlinux\tcontainerd://1.7.1\tTrue\t\nn2\tlinux\tcri-o://1.30\tTrue\ttrue\n"},
+    "nodes": {
+        "rc": 0,
+        "stdout": "n1\tlinux\tcontainerd://1.7.1\tTrue\t\tamd64\nn2\tlinux\tcri-o://1.30\tTrue\ttrue\tarm64\n",
+    },
     "storage": {"rc": 0, "stdout": "local\ttrue\nslow\t\n"},
     "workloads": {"rc": 0, "stdout": "Deployment\tkube-system\tcoredns\t\tcoredns:1\t\t\n"},
     "classes": {"rc": 0, "stdout": '{"items": []}'},
@@ -184,6 +187,22 @@ HAS_VOLCANO = f"The cluster of {SERVER} already has a Volcano 1.9.0 (Deployment 
             f"warning: The cluster of {SERVER} has nodes of another container runtime (n1 with docker://20.10), but"
             " containerd and CRI-O are what this is tried with: expect surprises there.",
             id="other runtime",
+        ),
+        pytest.param(
+            {},
+            {"built_for": "aarch64"},
+            f"error: The cluster of {SERVER} has nodes of another processor (n1 with amd64), but the images are built on the"
+            " control node, which is arm64: run Ansible on a machine like the nodes, or set images_registry to a registry that has"
+            " images for all of them and images_push to false.",
+            id="another processor",
+        ),
+        pytest.param(
+            {"nodes": {"stdout": "n1\tlinux\tcontainerd://1\tTrue\t\tamd64\nn2\tlinux\tcontainerd://1\tTrue\t\tarm64\n"}},
+            {"built_for": "x86_64"},
+            f"warning: The cluster of {SERVER} has nodes of another processor (n2 with arm64), but the images are built on the"
+            " control node, which is amd64: run Ansible on a machine like the nodes, or set images_registry to a registry that has"
+            " images for all of them and images_push to false.",
+            id="one of another processor",
         ),
         pytest.param(
             {"nodes": {"rc": 1, "stdout": "", "stderr": "Error from server: etcdserver: request timed out"}},
