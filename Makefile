@@ -32,6 +32,8 @@ NAMES := paddleflow_core:plugins/module_utils/_core paddleflow_fuse:fuse_agent p
 INSTALLED := $(BUILD)/installed
 installed_play = ANSIBLE_COLLECTIONS_PATH=$(INSTALLED) PYTHONPATH= $(BUILD)/play-venv/bin/ansible-playbook
 dev = PATH="$(BUILD)/venv/bin:$$PATH" $(BUILD)/venv/bin
+# Tests start a thousand processes of ours, which need not be compiled each time.
+compiled = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(BUILD)/pycache
 
 CHECKS ?=
 ARGS ?=
@@ -80,7 +82,7 @@ lint: env ## Check the tree without running it (CHECKS="ruff mypy" runs some)
 .PHONY: unit
 unit: env ## Run the Go and Python tests that need nothing but a processor
 	@$(dev)/python -m tools.go test
-	@$(dev)/pytest -n 2 --dist loadfile $(if $(TESTS),,$(FULL_COVERAGE)) $(or $(TESTS),tests/unit)
+	@$(compiled) $(dev)/pytest -n 2 --dist loadfile $(if $(TESTS),,$(FULL_COVERAGE)) $(or $(TESTS),tests/unit)
 
 # Of the whole suite only: a part of it cannot cover everything.
 FULL_COVERAGE := --cov=paddleflow_core.model --cov=paddleflow_core.plan --cov=paddleflow_core.workflow --cov-branch --cov-fail-under=100
@@ -89,7 +91,7 @@ SLOWEST := --durations=15 --durations-min=10
 
 .PHONY: api
 api: env installed ## Run the tests against a real kube-apiserver with etcd
-	@$(dev)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(SLOWEST) $(or $(TESTS),tests/api)
+	@$(compiled) $(dev)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(SLOWEST) $(or $(TESTS),tests/api)
 
 .PHONY: cluster
 cluster: env deps installed ## Run the tests against a real node, started by the product's own playbook

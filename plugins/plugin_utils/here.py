@@ -26,6 +26,8 @@ from ansible_collections.paddleflow.core.plugins.module_utils._glue import conne
 if t.TYPE_CHECKING:
     import types
 
+    from ansible_collections.paddleflow.core.plugins.module_utils._core.kube.transport import Transport
+
 # Ansible loads an action before it makes its workers: what is imported by then, no worker imports for itself.
 with suppress(ImportError):
     importlib.import_module("urllib3")  # it takes longer than all that a module does with it
@@ -70,7 +72,7 @@ class HereAction(ActionBase):
         name = self.MODULE.__name__.rpartition(".")[2]
         begin = partial(
             Here, name=name, given=given, environment={**os.environ, **ours},
-            check=self._task.check_mode, diff=self._task.diff,
+            check=self._task.check_mode, diff=self._task.diff, loop=self._task.loop is not None,
         )  # fmt: skip
         token = module.BEGIN.set(begin)
         try:
@@ -102,9 +104,12 @@ def _same_environment(one: Path, other: Path) -> bool:
 class Here(module.Module):
     """A module that no process was started for: options and environment in, the result out."""
 
+    # Of a loop's last item: one worker carries out all of them, one after the other, and ends. To connect is a third of what an item costs.
+    kept: t.ClassVar[Transport | None] = None
+
     def __init__(
         self, spec: t.Mapping[str, t.Any], name: str, given: dict[str, t.Any], environment: t.Mapping[str, str],
-        check: bool, diff: bool,
+        check: bool, diff: bool, loop: bool = False,
     ) -> None:  # fmt: skip
         # Ansible's own would read its options from the process, and log and print as one. What nothing is checked of may be ten
         # thousand objects, and checking copies all that it is given.
@@ -120,6 +125,7 @@ class Here(module.Module):
         )
         self.params = {**checked.validated_parameters, **held}
         self.environment = environment
+        self.loop, self.before = loop, self.kept if loop else None
         self.check_mode, self._diff = check, diff
         self.no_log_values = checked._no_log_values | connect.secrets(self.params)
         self.warned: list[str] = []
@@ -140,7 +146,10 @@ class Here(module.Module):
         for text in connect.warnings(self.transport):
             self.warn(text)
         if self.transport is not None:
-            self.transport.close()
+            if self.loop:
+                Here.kept = self.transport
+            else:
+                self.transport.close()
         if self.warned:
             result["warnings"] = self.warned
         result.setdefault("invocation", {"module_args": connect.shown(self.params)})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,7 @@ from paddleflow_core.kube.client import Client
 
 from tests.support.control_plane import ControlPlane, control_plane
 from tests.support.kube_api import Session, session_in
+from tests.support.shared_plane import SharedPlane
 
 # Of few tests each, whose plays take longer than all tests of another file: begun last, they would keep one worker while the other
 # has nothing left. xdist would begin with the files of most tests, so `make api` has it keep this order.
@@ -18,11 +20,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in LONG)
 
 
+@pytest.fixture(scope="session")
+def shared() -> Iterator[SharedPlane]:
+    """Of a worker, whose files take turns."""
+    with control_plane() as plane, contextlib.closing(SharedPlane(plane)) as shared:
+        yield shared
+
+
 @pytest.fixture(scope="module")
-def api() -> Iterator[ControlPlane]:
-    """One real API server for each file, whose tests keep to names of their own: a few seconds, and no file sees another's."""
-    with control_plane() as plane:
-        yield plane
+def api(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """A real API server with nothing of another file on it; a file's tests keep to names of their own."""
+    if request.node.get_closest_marker("own_api"):
+        with control_plane() as plane:
+            yield plane
+        return
+    shared: SharedPlane = request.getfixturevalue("shared")
+    yield shared.api
+    shared.clean()
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import yaml
 from tests.support import checkout_play, guides
 from tests.support.control_plane import ControlPlane, control_plane
 from tests.support.kube_api import changed, kubeconfig
-from tests.support.relay import TunnelProxy, closing
+from tests.support.relay import Relay, TunnelProxy, closing
 
 PAGE = "docs/guides/connections.md"
 CLUSTERS = ("berlin", "oslo")
@@ -83,6 +83,19 @@ def test_plays_reach_whom_they_name(api: ControlPlane, oslo: ControlPlane, tmp_p
     assert tunnel.asked == ["kubernetes.default.svc:6443", f"localhost.localdomain:{api.port}"]
 
 
+def test_a_loop_connects_once_for_each_user(api: ControlPlane, tmp_path: Path) -> None:
+    with closing(lambda: Relay(("127.0.0.1", api.port))) as relay:
+        contexts = merged(berlin=changed(kubeconfig(api), server=f"https://127.0.0.1:{relay.port}"))
+        done = play(tmp_path, contexts, [guides.play([
+            {**user("users", "berlin", identities=["{{ item }}"]), "loop": ["ann", "ben", "cleo"]},
+            {**user("other users", "berlin", impersonate_user="{{ item }}"), "loop": ["eve", "mallory"]},
+        ])])  # fmt: skip
+        assert relay.connections == 3
+    assert "mallory may not" in done["other users"]
+    assert "eve may not" in done["other users"]
+    assert not done["users"]
+
+
 def user(name: str, context: str, environment: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
     """A module, in a process of its own."""
     task = {"paddleflow.core.user": {**USER, "context": f"admin@{context}", **options}}
@@ -100,5 +113,5 @@ def play(folder: Path, contexts: dict[str, Any], plays: list[dict[str, Any]]) ->
     assert done.returncode == 0, done.stdout + done.stderr
     tasks = re.split(r"^TASK \[(.*?)\].*$", done.stdout, flags=re.MULTILINE)[1:]
     said = dict(zip(tasks[::2], tasks[1::2], strict=True))
-    del said["The namespace and the settings"]
-    return {name: text if "fatal: " in text else "" for name, text in said.items()}
+    said.pop("The namespace and the settings", None)
+    return {name: text if re.search("^(fatal|failed): ", text, re.MULTILINE) else "" for name, text in said.items()}

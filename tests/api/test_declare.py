@@ -16,6 +16,8 @@ from paddleflow_core.kube.wanted import Outcome, Run, Wanted
 from tests.support.control_plane import ControlPlane
 from tests.support.kube_api import config_map
 
+pytestmark = pytest.mark.own_api
+
 NAMESPACE = "declare"
 
 

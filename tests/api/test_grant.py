@@ -16,6 +16,8 @@ from tests.support.control_plane import ControlPlane
 from tests.support.granted import REPLICA_SETS, Granted, pod_group
 from tests.support.kube_api import Session
 
+pytestmark = pytest.mark.own_api
+
 NAMESPACE = "grants"
 
 

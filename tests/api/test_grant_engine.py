@@ -17,6 +17,8 @@ from tests.support.engine import Engine, engine_in
 from tests.support.granted import VOLCANO, Granted, pod
 from tests.support.kube_api import Session
 
+pytestmark = pytest.mark.own_api
+
 NAMESPACE = "grant-engine"
 SPACE = "room"
 

@@ -27,6 +27,8 @@ from tests.support.granted import (
 )
 from tests.support.kube_api import Session, kubeconfig
 
+pytestmark = pytest.mark.own_api
+
 NAMESPACE = "grant-policies"
 KINDS = [f"{number}-{item['kind']}" for number, item in enumerate(granted.kinds("room", "team"))]
 

@@ -19,6 +19,8 @@ from tests.support.control_plane import ControlPlane, controllers
 from tests.support.named_cluster import Site
 from tests.support.plays import Play
 
+pytestmark = pytest.mark.own_api
+
 ROOM = "least-volcano"
 PLACES = {"volcano": ROOM, "demo": "least-demo"}
 OURS = {"app.kubernetes.io/name": "volcano", "app.kubernetes.io/managed-by": "paddleflow"}

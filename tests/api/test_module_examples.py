@@ -20,6 +20,8 @@ from tests.support.kube_api import Session, define
 from tests.support.plays import IN_PROCESS
 from tools import tree
 
+pytestmark = pytest.mark.own_api
+
 NAMESPACE = "examples"
 # Modules that talk to no cluster have tests of their own.
 WITHOUT_CLUSTER = {"command_progress", "files"}

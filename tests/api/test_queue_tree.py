@@ -14,6 +14,8 @@ from tests.support.control_plane import ControlPlane
 from tests.support.engine import Engine
 from tests.support.volcano_programs import Installed, installed_in
 
+pytestmark = pytest.mark.own_api
+
 SPACE = "queue-tree"
 QUEUE = "queues.scheduling.volcano.sh"
 JOB = {

@@ -12,6 +12,8 @@ import pytest
 from tests.support.control_plane import ControlPlane
 from tests.support.volcano_programs import NAMESPACE, Installed, installed_in, listening
 
+pytestmark = pytest.mark.own_api
+
 
 @pytest.fixture(scope="module")
 def installed(api: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:

@@ -37,7 +37,8 @@ def client(module: Module, discover: bool = False, manager: str = MANAGER) -> Cl
     params = module.params
     server = connection(params.get, module.environment)
     # Each writer has a connection of its own.
-    transport = Transport(server, agent=AGENT, **({"writers": params["writers"]} if params.get("writers") else {}))
+    writers = {"writers": params["writers"]} if params.get("writers") else {}
+    transport = Transport(server, agent=AGENT, before=module.before, **writers)
     module.transport = transport
     if not discover:
         return Client(transport, manager=manager)

@@ -24,6 +24,8 @@ class Module(AnsibleModule):
     environment: Mapping[str, str] = os.environ
     # Set when it asks for the first time.
     transport: Transport | None = None
+    # Of another one in the same process, which has ended.
+    before: Transport | None = None
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         AnsibleModule.__init__(self, argument_spec=dict(spec), supports_check_mode=True)

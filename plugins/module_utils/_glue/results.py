@@ -99,5 +99,8 @@ def failure(outcomes: Sequence[Outcome], check: bool = False) -> str:
     were, needed = ("would be", "need") if check else ("were", "needed")
     spared = f", {kept} {were} kept because of that" if kept else ""
     return "\n".join(
-        [f"{len(bad)} of {len(outcomes)} objects failed, {done} {were} changed, {same} {needed} nothing{spared}:", *lines]
+        [
+            f"{len(bad)} of {len(outcomes)} objects failed, {done} {were} changed, {same} {needed} nothing{spared}:",
+            *lines,
+        ]
     )

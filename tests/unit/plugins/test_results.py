@@ -36,7 +36,9 @@ def test_each_object_is_counted_as_what_it_is(actions: list[tuple[str, str]], sa
 
 
 def test_a_check_says_what_would_become_of_the_others() -> None:
-    text = results.failure([outcome("failed", "no"), outcome("kept"), outcome("changed"), outcome("unchanged")], check=True)
+    text = results.failure(
+        [outcome("failed", "no"), outcome("kept"), outcome("changed"), outcome("unchanged")], check=True
+    )
     said = "1 of 4 objects failed, 1 would be changed, 1 need nothing, 1 would be kept because of that:"
     assert text.splitlines()[0] == said
 

@@ -88,7 +88,11 @@ class Transport:
         timeout: float = 60.0,
         agent: str = "paddleflow",
         sleep: Callable[[float], None] | None = None,
+        before: Transport | None = None,
     ) -> None:
+        """
+        :param before: one that is done, whose connections this one goes on with when they are to the same server as the same user
+        """
         self.connection = connection
         self.timeout = timeout
         # What the server warned of (deprecated APIs, policies that only warn), each once, and not all of very many.
@@ -97,10 +101,15 @@ class Transport:
         self._agent = agent
         # When it is set nothing is sent any more, by whichever thread, and what was sent is not waited for.
         self.stop = Stop()
-        self._sleep = sleep or self.stop.wait
         self._lock = threading.Lock()
         self._opened: _Opened | None = None
         self._answered = False
+        if before is not None:
+            if before.connection == connection and before._connections == self._connections and not before.stop:
+                self.stop, self._opened, self._answered = before.stop, before._opened, before._answered
+            else:
+                before.close()
+        self._sleep = sleep or self.stop.wait
 
     def request(
         self,

@@ -42,7 +42,7 @@ def connect(stub: Stub, paused: Paused) -> Iterator[Callable[..., Transport]]:
     with contextlib.ExitStack() as stack:
 
         def made(**values: Any) -> Transport:
-            options = {key: values.pop(key) for key in ("timeout", "writers") if key in values}
+            options = {key: values.pop(key) for key in ("timeout", "writers", "before") if key in values}
             transport = Transport(stub.connection(**values), sleep=paused, **options)
             stack.callback(transport.close)
             return transport

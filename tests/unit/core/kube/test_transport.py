@@ -120,6 +120,29 @@ def test_one_connection_serves_many_requests(stub: Stub, connect: Connect) -> No
     assert len(set(ports)) == 1
 
 
+def test_one_that_follows_goes_on_with_the_connection_of_the_same_user_only(stub: Stub, connect: Connect) -> None:
+    ports = []
+
+    def note(handler: Any) -> None:
+        ports.append(handler.client_address[1])
+        answer(200, {}, {"Warning": '299 - "old"'})(handler)
+
+    stub.always = note
+    first = connect()
+    get(first)
+    second = connect(before=first)
+    assert second.warnings == []
+    get(second)
+    other = connect(before=second, impersonate=(("Impersonate-User", "ann"),))
+    get(other)
+    stopped = connect(before=other, impersonate=(("Impersonate-User", "ann"),))
+    stopped.stop.set()
+    get(connect(before=stopped, impersonate=(("Impersonate-User", "ann"),)))
+    assert ports[0] == ports[1]
+    assert len({ports[0], ports[2], ports[3]}) == 3
+    assert [one.header("Impersonate-User") for one in stub.seen] == ["", "", "ann", "ann"]
+
+
 def test_many_threads_share_a_transport(stub: Stub, connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
     barrier = threading.Barrier(8)
 

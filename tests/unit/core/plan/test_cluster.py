@@ -197,7 +197,11 @@ HAS_VOLCANO = f"The cluster of {SERVER} already has a Volcano 1.9.0 (Deployment 
             id="another processor",
         ),
         pytest.param(
-            {"nodes": {"stdout": "n1\tlinux\tcontainerd://1\tTrue\t\tamd64\nn2\tlinux\tcontainerd://1\tTrue\t\tarm64\n"}},
+            {
+                "nodes": {
+                    "stdout": "n1\tlinux\tcontainerd://1\tTrue\t\tamd64\nn2\tlinux\tcontainerd://1\tTrue\t\tarm64\n"
+                }
+            },
             {"built_for": "x86_64"},
             f"warning: The cluster of {SERVER} has nodes of another processor (n2 with arm64), but the images are built on the"
             " control node, which is amd64: run Ansible on a machine like the nodes, or set images_registry to a registry that has"
