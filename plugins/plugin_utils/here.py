@@ -69,19 +69,10 @@ class HereAction(ActionBase):
         environment: dict[str, t.Any] = {}
         ActionBase._compute_environment_string(self, environment)
         ours = {str(name): str(value) for name, value in plain(environment).items()}
-        name = self.MODULE.__name__.rpartition(".")[2]
-        begin = partial(
-            Here, name=name, given=given, environment={**os.environ, **ours},
+        return carried(
+            self.MODULE, given, {**os.environ, **ours},
             check=self._task.check_mode, diff=self._task.diff, loop=self._task.loop is not None,
         )  # fmt: skip
-        token = module.BEGIN.set(begin)
-        try:
-            self.MODULE.main()
-        except Left as left:
-            return left.result
-        finally:
-            module.BEGIN.reset(token)
-        raise AssertionError(f"the module {name} ended without a result")
 
     def _is_here(self, task_vars: t.Mapping[str, t.Any]) -> bool:
         if self._task.delegate_to:
@@ -94,6 +85,22 @@ class HereAction(ActionBase):
             and not self._task.async_val
             and (python.startswith("auto") or _same_environment(Path(python), Path(sys.executable)))
         )
+
+
+def carried(
+    what: types.ModuleType, given: dict[str, t.Any], environment: t.Mapping[str, str], *, check: bool, diff: bool, loop: bool = False,
+) -> dict[str, t.Any]:  # fmt: skip
+    """What a module answers that runs within this process."""
+    name = what.__name__.rpartition(".")[2]
+    begin = partial(Here, name=name, given=given, environment=environment, check=check, diff=diff, loop=loop)
+    token = module.BEGIN.set(begin)
+    try:
+        what.main()
+    except Left as left:
+        return left.result
+    finally:
+        module.BEGIN.reset(token)
+    raise AssertionError(f"the module {name} ended without a result")
 
 
 def _same_environment(one: Path, other: Path) -> bool:

@@ -296,9 +296,7 @@ def test_an_old_word_of_a_policy_is_understood_and_told(served: ControlPlane) ->
     done(served, "filesystem", name="worded", url="s3://worded/", properties=S3, secret_ref=OTHERS)
     answer = run(served, "filesystem_cache", name="worded", cache_dir="/x", meta_driver="nutsdb")
     (warning,) = answer["warnings"]
-    assert warning["event"]["msg"] == (
-        "filesystem_cache worded: meta_driver is 'nutsdb', but must be 'disk'. The old word will go."
-    )
+    assert warning == ("filesystem_cache worded: meta_driver is 'nutsdb', but must be 'disk'. The old word will go.")
     assert live(served, "filesystem", "worded")["spec"]["cache"]["metaDriver"] == "disk"
     assert not run(served, "filesystem_cache", name="worded", cache_dir="/x", meta_driver="disk").get("warnings")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -206,14 +207,10 @@ def test_a_sealed_vault_says_so(served: ControlPlane, standing: vault.Vault) -> 
     assert told == f"Vault at {standing.url} is sealed: unseal it, and run this again."
 
 
-def test_a_missing_client_is_named_with_the_python_that_needs_it(served: ControlPlane, tmp_path: Path) -> None:
-    (tmp_path / "hvac.py").write_text("raise ImportError\n")
-    path = f"{tmp_path}:{tree.BUILD / 'collections'}"
-    given = {
-        "kubeconfig": str(served.kubeconfig),
-        "name": "one",
-        **SPEC,
-        "vault_connection": {"url": "http://vault", "token": "planted"},
-    }
-    told = modules.run("filesystem", given, PYTHONPATH=path)["msg"]
-    assert "-m pip install 'hvac>=2.4,<3'" in told
+def test_a_missing_client_is_named_with_the_python_that_needs_it(
+    served: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "hvac", None)
+    connection = {"url": "http://vault", "token": "planted"}
+    given = {"kubeconfig": str(served.kubeconfig), "name": "one", **SPEC, "vault_connection": connection}
+    assert "-m pip install 'hvac>=2.4,<3'" in modules.run("filesystem", given)["msg"]

@@ -13,7 +13,7 @@ from tests.support import modules
 
 
 def run(dest: Path, contents: dict[str, str], check: bool = False, **options: Any) -> dict[str, Any]:
-    return modules.run("files", {"dest": str(dest), "contents": contents, **options}, check=check)
+    return modules.start("files", {"dest": str(dest), "contents": contents, **options}, check=check)
 
 
 def test_files_are_placed_once(tmp_path: Path) -> None:
