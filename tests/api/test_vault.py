@@ -11,7 +11,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.paddleflow.core.plugins.plugin_utils import here
+
 from tools import tree
 
 START = """
