@@ -11,6 +11,8 @@ short_description: Tell what flavours there are
 version_added: 0.1.0
 description:
   - Reads flavours, the sizes that jobs ask for by name.
+  - Only those that are declared. A job may also name V(flavour1), V(flavour2) and V(flavour3), which are built in unless somebody declares one
+    of that name.
   - What is not there is an empty list. A cluster that does not answer, or does not permit it, is an error.
 author:
   - The paddleflow.core authors (@paddleflow)

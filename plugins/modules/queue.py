@@ -41,8 +41,9 @@ options:
       - drained
   namespace:
     description:
-      - Namespace that the queue's jobs run in.
+      - Namespace for the queue's jobs.
       - It is made when it is not there, and never removed.
+      - Which namespaces and people may use the queue at all is what grants say.
     type: str
   quota_type:
     description:
@@ -158,8 +159,9 @@ options:
           - drained
       namespace:
         description:
-          - Namespace that the queue's jobs run in.
+          - Namespace for the queue's jobs.
           - It is made when it is not there, and never removed.
+          - Which namespaces and people may use the queue at all is what grants say.
         type: str
       quota_type:
         description:

@@ -13,7 +13,7 @@ from tests.support.shared_plane import SharedPlane
 
 # Of few tests each, whose plays take longer than all tests of another file: begun last, they would keep one worker while the other
 # has nothing left. xdist would begin with the files of most tests, so `make api` has it keep this order.
-LONG = ("least_access", "module_examples", "volcano_role", "existing", "apply_module", "here", "lookups")
+LONG = ("least_access", "module_examples", "volcano_role", "apply_module", "existing", "here", "queue_tree", "lookups")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -19,7 +19,7 @@ from tests.support.control_plane import ControlPlane, controllers
 from tests.support.named_cluster import Site
 from tests.support.plays import Play
 
-pytestmark = pytest.mark.own_api
+pytestmark = [pytest.mark.own_api, pytest.mark.extended]  # two minutes of plays
 
 ROOM = "least-volcano"
 PLACES = {"volcano": ROOM, "demo": "least-demo"}

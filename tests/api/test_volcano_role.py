@@ -24,6 +24,8 @@ from tests.support.kube_api import Session, define
 from tests.support.named_cluster import Site
 from tests.support.plays import Play
 
+pytestmark = pytest.mark.extended  # a minute and a half of plays
+
 ROOM = "volcano-system"
 HELD = "paddleflow.org/held"
 CONTROLLERS = (

@@ -285,7 +285,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of items and objects")
     arguments = parser.parse_args()
-    items, many, most = (max(2, int(number * arguments.scale)) for number in (20, 1000, 10000))
+    items, many, most = (max(2, int(number * arguments.scale)) for number in (40, 1000, 10000))
     with tempfile.TemporaryDirectory(prefix="paddleflow-bench-") as name:
         folder = Path(name)
         (folder / "policy.yaml").write_text(yaml.safe_dump(AUDIT))
