@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -69,6 +70,8 @@ class HereAction(ActionBase):
         environment: dict[str, t.Any] = {}
         ActionBase._compute_environment_string(self, environment)
         ours = {str(name): str(value) for name, value in plain(environment).items()}
+        # What Ansible made is shared with it, until a search for garbage writes into each object: 20 MB, for a worker that soon ends.
+        gc.freeze()
         return carried(
             self.MODULE, given, {**os.environ, **ours},
             check=self._task.check_mode, diff=self._task.diff, loop=self._task.loop is not None,
