@@ -141,6 +141,20 @@ def test_a_change_that_is_refused_leaves_the_queue_as_it_was(volcano: Installed)
     assert actions(declare(volcano, [{"name": "r-leaf"}, {"name": "r-org"}], state="absent")) == ["deleted"] * 2
 
 
+def test_a_change_that_is_refused_leaves_a_queue_of_somebody_else_as_it_was(volcano: Installed) -> None:
+    good(declare(volcano, [{"name": "s-org", "max": {"cpu": 2, "memory": "4Gi"}}]))
+    limits = {"capability": {"cpu": "1", "memory": "2Gi"}, "deserved": {"cpu": "1"}}
+    theirs = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "s-theirs"}}
+    text = json.dumps({**theirs, "spec": {"weight": 3, "parent": "s-org", **limits}})
+    volcano.api.kubectl("create", "--filename=-", stdin=text)
+    was = live(volcano, "s-theirs")["spec"]
+    above = {"name": "s-org", "max": {"cpu": 2, "memory": "5Gi"}}
+    too_much = {"name": "s-theirs", "parent": "s-org", "max": {"cpu": 8, "memory": "1Gi"}}
+    together = declare(volcano, [above, too_much], force_conflicts=True)
+    assert [one["action"] for one in together["objects"]] == ["changed", "failed"]
+    assert live(volcano, "s-theirs")["spec"] == was
+
+
 def test_a_queue_that_gets_less_of_one_and_more_of_another_is_written_in_two_steps(volcano: Installed) -> None:
     def mixed(cpu: int, memory: str) -> list[dict[str, Any]]:
         above = {"name": "b-org", "max": {"cpu": cpu, "memory": memory}}

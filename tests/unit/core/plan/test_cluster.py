@@ -30,10 +30,7 @@ ANSWERS: dict[str, dict[str, t.Any]] = {
     "version": {"rc": 0, "stdout": json.dumps({"gitVersion": "v1.34.4"}), "stderr": LOG_OLD},
     "groups": {"rc": 0, "stdout": _groups("apps/v1", "apiextensions.k8s.io/v1", "admissionregistration.k8s.io/v1")},
     "admission": {"rc": 0, "stdout": json.dumps({"resources": [{"name": "validatingadmissionpolicies"}]})},
-    "nodes": {
-        "rc": 0,
-        "stdout": "n1\tlinux\tcontainerd://1.7.1\tTrue\t\tamd64\nn2\tlinux\tcri-o://1.30\tTrue\ttrue\tarm64\n",
-    },
+    "nodes": {"rc": 0, "stdout": "n1\tlinux\tcontainerd://1.7.1\tTrue\t\tamd64\nn2\tlinux\tcri-o://1.30\tTrue\ttrue\n"},
     "storage": {"rc": 0, "stdout": "local\ttrue\nslow\t\n"},
     "workloads": {"rc": 0, "stdout": "Deployment\tkube-system\tcoredns\t\tcoredns:1\t\t\n"},
     "classes": {"rc": 0, "stdout": '{"items": []}'},
@@ -187,26 +184,6 @@ HAS_VOLCANO = f"The cluster of {SERVER} already has a Volcano 1.9.0 (Deployment 
             f"warning: The cluster of {SERVER} has nodes of another container runtime (n1 with docker://20.10), but"
             " containerd and CRI-O are what this is tried with: expect surprises there.",
             id="other runtime",
-        ),
-        pytest.param(
-            {},
-            {"built_for": "aarch64"},
-            f"error: The cluster of {SERVER} has nodes of another processor (n1 with amd64), but the images are built on the"
-            " control node, which is arm64: run Ansible on a machine like the nodes, or set images_registry to a registry that has"
-            " images for all of them and images_push to false.",
-            id="another processor",
-        ),
-        pytest.param(
-            {
-                "nodes": {
-                    "stdout": "n1\tlinux\tcontainerd://1\tTrue\t\tamd64\nn2\tlinux\tcontainerd://1\tTrue\t\tarm64\n"
-                }
-            },
-            {"built_for": "x86_64"},
-            f"warning: The cluster of {SERVER} has nodes of another processor (n2 with arm64), but the images are built on the"
-            " control node, which is amd64: run Ansible on a machine like the nodes, or set images_registry to a registry that has"
-            " images for all of them and images_push to false.",
-            id="one of another processor",
         ),
         pytest.param(
             {"nodes": {"rc": 1, "stdout": "", "stderr": "Error from server: etcdserver: request timed out"}},
@@ -470,6 +447,19 @@ def test_a_clock_that_is_not_shown_is_not_judged() -> None:
 def test_answers_of_another_shape_are_no_permission_and_no_feature() -> None:
     (finding,) = judged({"access": {"stdout": "<html>"}, "groups": {"stdout": "<html>"}})[1]
     assert finding.startswith("error: The user ann cannot be asked for its permissions")
+
+
+@pytest.mark.parametrize(("built_for", "other", "severity"), [("aarch64", "", "error"), ("x86_64", "arm64", "warning")])
+def test_nodes_of_another_processor_are_told(built_for: str, other: str, severity: str) -> None:
+    rows = str(ANSWERS["nodes"]["stdout"]) + (f"n3\tlinux\tcontainerd://1\tTrue\t\t{other}\n" if other else "")
+    (told,) = judged({"nodes": {"stdout": rows}}, built_for=built_for)[1]
+    named = f"n3 with {other}" if other else "n1 with amd64"
+    assert told.startswith(
+        f"{severity}: The cluster of {SERVER} has nodes of another processor ({named}), but the images"
+    )
+    assert told.endswith(
+        "or set images_registry to a registry that has images for all of them and images_push to false."
+    )
 
 
 def test_no_question_changes_anything() -> None:
