@@ -8,7 +8,6 @@ import typing as t
 from datetime import UTC, datetime
 
 import pytest
-from paddleflow_core.plan.access import ADOPTING, GRANTING, NEEDS, PLACES, denied, refused, reviews
 from paddleflow_core.plan.cluster import QUESTIONS, Cluster, judge, minor, objects_of, server_date, unreachable
 
 SERVER = "https://lab:6443"
@@ -391,41 +390,6 @@ def test_small_parsers() -> None:
     assert minor("v1.34.4+k3s1") == (1, 34)
     assert minor("master") == (0, 0)
     assert objects_of(' {"a": 1}\n{"b": 2} ') == [{"a": 1}, {"b": 2}]
-
-
-def _asked(**options: t.Any) -> list[dict[str, str]]:
-    return [item["spec"]["resourceAttributes"] for item in reviews(**options)["items"]]
-
-
-def test_every_need_is_asked_for_by_verb_resource_and_namespace() -> None:
-    asked = _asked()
-    assert {"verb": "create", "resource": "namespaces"} in asked
-    assert {"verb": "patch", "group": "apps", "resource": "deployments", "namespace": "volcano-system"} in asked
-    assert {"verb": "get", "resource": "pods", "subresource": "log"} in asked
-    assert len(asked) == len({tuple(sorted(item.items())) for item in asked}), "none twice"
-    assert len(asked) == sum(len(need.resources) * len(need.verbs) for need in (*NEEDS, *GRANTING))
-    # kubectl lets 50 requests a second through after the first 300.
-    assert len(asked) < 300
-
-
-def test_needs_follow_what_the_variables_say() -> None:
-    places = {"volcano": "batch", "demo": "try"}
-    assert set(places) == set(PLACES) == {need.place for need in NEEDS} - {""}
-    assert {item["namespace"] for item in _asked(places=places) if "namespace" in item} == {"batch", "try"}
-    adopting = [item for item in _asked(adopt_volcano=True) if item not in _asked()]
-    assert {"verb": "delete", "group": "apps", "resource": "statefulsets"} in adopting
-    assert {item["resource"] for item in adopting} == {name for need in ADOPTING for name in need.resources}
-
-
-def test_what_only_grants_is_told_apart_and_a_subresource_is_named() -> None:
-    answers = _review(False, verb="get", resource="pods", subresource="log") + _review(
-        False, verb="bind", resource="roles"
-    )
-    assert refused(objects_of(answers)) == (["get pods/log"], ["bind roles"])
-
-
-def test_nothing_is_denied_when_all_is_allowed() -> None:
-    assert denied([json.loads(_review(True, verb="get", resource="nodes"))]) == []
 
 
 def test_what_cannot_be_read_is_said_unless_it_is_a_missing_permission() -> None:
