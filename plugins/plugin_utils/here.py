@@ -46,11 +46,17 @@ class HereAction(ActionBase):
     """Runs the task's module itself where it would run on this machine, as the same user and by the same Python; else sends it."""
 
     MODULE: types.ModuleType
+    _spared: t.ClassVar[bool] = False
     _supports_check_mode = True
     _supports_async = True
     _supports_diff = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        if not HereAction._spared:
+            # What Ansible made is shared with the worker, until a search for garbage writes into each object. Once, before the
+            # first item of a loop: what the items leave is garbage.
+            gc.freeze()
+            HereAction._spared = True
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         known = task_vars or {}
         return {**result, **self._carried(dict(self.arguments(known)), known)}
@@ -70,8 +76,6 @@ class HereAction(ActionBase):
         environment: dict[str, t.Any] = {}
         ActionBase._compute_environment_string(self, environment)
         ours = {str(name): str(value) for name, value in plain(environment).items()}
-        # What Ansible made is shared with it, until a search for garbage writes into each object: 20 MB, for a worker that soon ends.
-        gc.freeze()
         return carried(
             self.MODULE, given, {**os.environ, **ours},
             check=self._task.check_mode, diff=self._task.diff, loop=self._task.loop is not None,

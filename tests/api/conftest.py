@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def shared() -> Iterator[SharedPlane]:
     """Of a worker, whose files take turns."""
-    with control_plane() as plane, contextlib.closing(SharedPlane(plane)) as shared:
+    with contextlib.closing(SharedPlane()) as shared:
         yield shared
 
 
@@ -35,8 +35,8 @@ def api(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
             yield plane
         return
     shared: SharedPlane = request.getfixturevalue("shared")
-    yield shared.api
-    shared.clean()
+    with shared.turn() as plane:
+        yield plane
 
 
 @pytest.fixture(scope="module")

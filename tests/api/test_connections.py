@@ -97,7 +97,7 @@ def test_a_loop_connects_once_for_each_user(api: ControlPlane, tmp_path: Path) -
 
 
 def user(name: str, context: str, environment: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
-    """A module, in a process of its own."""
+    """A task that may fail."""
     task = {"paddleflow.core.user": {**USER, "context": f"admin@{context}", **options}}
     return {"name": name, **task, "environment": environment or {}, "ignore_errors": True}
 

@@ -134,6 +134,17 @@ def test_one_host_that_is_refused_stops_the_others_before_they_change_anything(u
     assert used.before == set()
 
 
+def test_nodes_that_the_images_would_not_run_on_are_told(site: Site) -> None:
+    site.write("processor", site.admin)
+    given = {**site.named("processor"), "preflight_images": True, "images_registry": "registry.example/platform"}
+    with site.node():
+        refused = site.run(PLAYBOOK, {"processor": given})
+        other = site.run(PLAYBOOK, {"processor": {**given, "images_push": False}})
+    assert "has nodes of another processor (existing with riscv64), but the images are built" in refused.output
+    assert refused.code != 0
+    assert "another processor" not in other.output
+
+
 # ---- every other cluster --------------------------------------------------------------------------------------------
 
 # The host, which is also the name of its kubeconfig: what is found, and the remedy.

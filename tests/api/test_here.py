@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every module says the same within ansible-playbook as in a process of its own; for apply there is a table (test_apply_module.py)."""
+"""Modules say the same within ansible-playbook as in a process of its own; for apply there is a table (test_apply_module.py)."""
 
 from __future__ import annotations
 
@@ -47,6 +47,11 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("pipeline", {"name": "p", "src": "no-such-file.yaml"}, {}),
     ("job", {"name": "j", "framework": "standalone", "queue": "nowhere", "image": "i", "command": "c"}, {}),
     ("job_info", {"name": "nothing"}, {}),
+    ("grant", {"name": "g", "queue": "q"}, {}),
+    ("user", {"name": "u", "identities": ["nobody"]}, {}),
+    ("node_group", {"name": "n", "nodes": ["nowhere"]}, {}),
+    ("sampleset", {"name": "s", "source_secret_ref": {"name": "x"}, "nodes": 0}, {}),
+    ("pipeline_run", {"name": "p", "run_key": "k", "unknown": 1}, {}),
     ("cluster_info", {}, {"environment": {"K8S_AUTH_CONTEXT": "nobody"}}),
     ("cluster_info", {}, {}),
 ]

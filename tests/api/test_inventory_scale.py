@@ -17,6 +17,8 @@ from tests.support import inventories
 from tests.support.control_plane import ControlPlane
 from tests.support.inventories import config, listing
 
+pytestmark = pytest.mark.own_api  # twenty thousand objects go with their server in a moment
+
 NAMESPACE = "scale"
 NODES, PODS, QUEUES = 1000, 20000, 200
 MIB = 1024

@@ -143,16 +143,20 @@ def test_a_change_that_is_refused_leaves_the_queue_as_it_was(volcano: Installed)
 
 def test_a_change_that_is_refused_leaves_a_queue_of_somebody_else_as_it_was(volcano: Installed) -> None:
     good(declare(volcano, [{"name": "s-org", "max": {"cpu": 2, "memory": "4Gi"}}]))
-    limits = {"capability": {"cpu": "1", "memory": "2Gi"}, "deserved": {"cpu": "1"}}
+    theirs_limits = {"capability": {"cpu": "1", "memory": "2Gi"}, "deserved": {"cpu": "1"}}
     theirs = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "s-theirs"}}
-    text = json.dumps({**theirs, "spec": {"weight": 3, "parent": "s-org", **limits}})
+    text = json.dumps({**theirs, "spec": {"weight": 3, "parent": "s-org", **theirs_limits}})
     volcano.api.kubectl("create", "--filename=-", stdin=text)
-    was = live(volcano, "s-theirs")["spec"]
+    was = live(volcano, "s-theirs")
     above = {"name": "s-org", "max": {"cpu": 2, "memory": "5Gi"}}
     too_much = {"name": "s-theirs", "parent": "s-org", "max": {"cpu": 8, "memory": "1Gi"}}
     together = declare(volcano, [above, too_much], force_conflicts=True)
     assert [one["action"] for one in together["objects"]] == ["changed", "failed"]
-    assert live(volcano, "s-theirs")["spec"] == was
+    assert "exceeds parent queue" in together["msg"]
+    found = live(volcano, "s-theirs")
+    # It had become less, and was put back.
+    assert found["metadata"]["generation"] == was["metadata"]["generation"] + 2
+    assert found["spec"] == was["spec"]
 
 
 def test_a_queue_that_gets_less_of_one_and_more_of_another_is_written_in_two_steps(volcano: Installed) -> None:

@@ -26,7 +26,11 @@ NODE = {
     "metadata": {"name": "existing"},
     "status": {
         "conditions": [{"type": "Ready", "status": "True"}],
-        "nodeInfo": {"operatingSystem": "linux", "containerRuntimeVersion": "containerd://1.7.1"},
+        "nodeInfo": {
+            "operatingSystem": "linux",
+            "containerRuntimeVersion": "containerd://1.7.1",
+            "architecture": "riscv64",
+        },
     },
 }
 RBAC = "rbac.authorization.k8s.io"

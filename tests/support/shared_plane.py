@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One control plane that files of tests use in turn. Each finds it as it was started: what the file before made is gone."""
+"""One control plane that files of tests use in turn: what the file before made is gone. What the server itself has made is to stay
+as it was."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +13,7 @@ from paddleflow_core.kube.client import Object
 from paddleflow_core.kube.errors import Asked, KindNotServedError
 from paddleflow_core.kube.kinds import Kind
 
-from tests.support.control_plane import ControlPlane
+from tests.support.control_plane import ControlPlane, control_plane
 from tests.support.kube_api import Session
 
 DEFINITION = "CustomResourceDefinition"
@@ -24,18 +26,55 @@ LASTING = (
 )
 # What the server makes by itself, and makes again.
 OF_THE_SERVER = {"APIService", "IPAddress", "ServiceCIDR", "Lease"}
+# It makes the first of these last, after it has said that it is ready.
+FROM_THE_START = (
+    (Kind("v1", "Service", "services", True), "kubernetes", "default"),
+    *(
+        (Kind("v1", "Namespace", "namespaces", False), name, "")
+        for name in ("default", "kube-system", "kube-public", "kube-node-lease")
+    ),
+)
 PATIENCE = 60
 
 
 class SharedPlane:
-    def __init__(self, api: ControlPlane) -> None:
-        self.api = api
-        self._session = Session(api)
-        self._client = self._session.client()
-        self._from_the_start = {uid(item) for _kind, item in self._items()}
+    """Starts one when a file asks for it, also after a file that left what could not be taken away."""
+
+    def __init__(self) -> None:
+        self._running = contextlib.ExitStack()
+        self._plane: CleanPlane | None = None
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[ControlPlane]:
+        """Of one file."""
+        if self._plane is None:
+            session = Session(self._running.enter_context(control_plane()))
+            self._running.callback(session.close)
+            self._plane = CleanPlane(session)
+        plane, self._plane = self._plane, None
+        try:
+            yield plane.api
+            plane.clean()
+        except BaseException:
+            self.close()
+            raise
+        self._plane = plane
 
     def close(self) -> None:
-        self._session.close()
+        self._plane = None
+        self._running.close()
+
+
+class CleanPlane:
+    def __init__(self, session: Session) -> None:
+        self.api = session.api
+        self._client = session.client()
+        deadline = time.monotonic() + PATIENCE
+        for kind, name, namespace in FROM_THE_START:
+            while self._client.find(kind, name, namespace) is None:
+                assert time.monotonic() < deadline, f"the API server has not made {kind.kind} {name}"
+                time.sleep(0.1)
+        self._from_the_start = {uid(item) for _kind, item in self._items()}
 
     def clean(self) -> None:
         """Take away all that was not there at the start, with no controller's help.
@@ -44,17 +83,16 @@ class SharedPlane:
         """
         made = [(kind, item) for kind, item in self._items() if uid(item) not in self._from_the_start]
         lasting = [f"{kind.kind} {item['metadata']['name']}" for kind, item in made if kind.kind in LASTING]
+        assert not lasting, f"Mark this file's tests own_api, since they leave something that lasts: {lasting}."
         # What is in namespaces before these, and objects before their kinds.
         for kind, item in sorted(made, key=lambda one: (not one[0].namespaced, one[0].kind == DEFINITION)):
             self._remove(kind, item)
         deadline = time.monotonic() + PATIENCE
         for kind, item in made:
             while self._is_there(kind, item):
-                assert time.monotonic() < deadline, (
-                    f"still there after {PATIENCE} s: {kind.kind} {item['metadata']['name']}"
-                )
+                title = f"{kind.kind} {item['metadata']['name']}"
+                assert time.monotonic() < deadline, f"still there after {PATIENCE} s: {title}"
                 time.sleep(0.1)
-        assert not lasting, f"Mark this file's tests own_api, since they leave something that lasts: {lasting}."
 
     def _remove(self, kind: Kind, item: Object) -> None:
         metadata = item["metadata"]
@@ -63,9 +101,8 @@ class SharedPlane:
             self._client.patch(kind, name, {"metadata": {"finalizers": None}}, namespace)
         self._client.delete(kind, name, namespace, uid=metadata["uid"], grace=0)
         if kind.kind == "Namespace":
-            self._request(
-                "PUT", f"/api/v1/namespaces/{name}/finalize", {"metadata": {"name": name}, "spec": {"finalizers": []}}
-            )
+            done = {"metadata": {"name": name}, "spec": {"finalizers": []}}
+            self._request("PUT", f"/api/v1/namespaces/{name}/finalize", done)
 
     def _is_there(self, kind: Kind, item: Object) -> bool:
         """A definition goes when the server has taken its kind out."""
@@ -77,19 +114,25 @@ class SharedPlane:
         return found is not None and uid(found) == uid(item)
 
     def _items(self) -> Iterator[tuple[Kind, Object]]:
+        """Of kinds that are served to the end: a definition that a test took away may be going still."""
         for kind in self._kinds():
-            for item in self._client.list(kind).items:
-                yield kind, item
+            with contextlib.suppress(KindNotServedError):
+                for item in self._client.list(kind).items:
+                    yield kind, item
 
     def _kinds(self) -> list[Kind]:
-        groups = self._request("GET", "/apis")["groups"]
-        versions = ["v1", *(group["preferredVersion"]["groupVersion"] for group in groups)]
-        return [
-            Kind(version, one["kind"], one["name"], one["namespaced"])
-            for version in versions
-            for one in self._request("GET", f"/apis/{version}" if "/" in version else f"/api/{version}")["resources"]
-            if {"list", "delete"} <= set(one["verbs"]) and one["kind"] not in OF_THE_SERVER
-        ]
+        versions = ["/api/v1"]
+        for group in self._request("GET", "/apis")["groups"]:
+            versions += [f"/apis/{version['groupVersion']}" for version in group["versions"]]
+        found: dict[tuple[str, str], Kind] = {}
+        for path in versions:
+            with contextlib.suppress(KindNotServedError):
+                version = path.removeprefix("/apis/").removeprefix("/api/")
+                for one in self._request("GET", path)["resources"]:
+                    kind = Kind(version, one["kind"], one["name"], one["namespaced"])
+                    if {"list", "delete"} <= set(one["verbs"]) and kind.kind not in OF_THE_SERVER:
+                        found.setdefault((kind.group, kind.plural), kind)
+        return list(found.values())
 
     def _request(self, method: str, path: str, body: Object | None = None) -> Any:
         return self._client.transport.request(method, path, body=body, asked=Asked(f"{method} {path}"))

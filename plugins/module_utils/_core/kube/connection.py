@@ -12,7 +12,8 @@ from __future__ import annotations
 import typing as t
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    import functools
+    from collections.abc import Mapping
 
 
 class Credentials(t.NamedTuple):
@@ -34,7 +35,7 @@ class Connection(t.NamedTuple):
     credentials: Credentials = Credentials()
     # Credentials that can change or run out (a token file, a login program): asked before the first request when
     # `credentials` are empty, and once more when the server refuses them.
-    renew: Callable[[], Credentials] | None = None
+    renew: functools.partial[Credentials] | None = None
     # PEM; empty means the authorities that this machine trusts.
     ca: str = ""
     verify: bool = True
@@ -45,6 +46,12 @@ class Connection(t.NamedTuple):
     # Impersonate-* headers.
     impersonate: tuple[tuple[str, str], ...] = ()
     namespace: str = "default"
+
+    def same_as(self, other: Connection) -> bool:
+        """Whether both lead to the same server as the same user, also where that has to be found out again: a partial equals none
+        but itself."""
+        one, two = (each.renew and (each.renew.func, each.renew.args, each.renew.keywords) for each in (self, other))
+        return one == two and self._replace(renew=None) == other._replace(renew=None)
 
     def __str__(self) -> str:
         return f"{self.server} ({self.source})"

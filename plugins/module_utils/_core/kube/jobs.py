@@ -244,6 +244,7 @@ class _Known:
         self._flavours: dict[str, Mapping[str, t.Any]] | None = None
         self._mounts: dict[str, dict[str, Mount]] = {}
         self._queues: Mapping[str, Mapping[str, t.Any]] | None = None
+        self._queue_names: list[str] | None = None
         # A kind that is not served has no objects yet.
         self._unserved = contextlib.suppress(KindNotServedError) if run.check else contextlib.nullcontext()
         self.unmade: set[str] = set()  # queues
@@ -331,11 +332,15 @@ class _Known:
         """Asks for a name that is nearly the same, where the user may know the others."""
         from difflib import get_close_matches  # only on the way to an error
 
-        with contextlib.suppress(KubeError):
-            names = self._run.client.list(kind, keep=lambda one: one["metadata"]["name"], deadline=self._run.deadline)
-            for close in get_close_matches(name, names.items, n=1):
-                return f"did you mean {close}? Else "
-        return ""
+        if self._queue_names is None:
+            self._queue_names = []
+            with contextlib.suppress(KubeError):
+                listed = self._run.client.list(
+                    kind, keep=lambda one: one["metadata"]["name"], deadline=self._run.deadline
+                )
+                self._queue_names = listed.items
+        close = get_close_matches(name, self._queue_names, n=1)
+        return f"did you mean {close[0]}? Else " if close else ""
 
     def _served(self, asked: str) -> list[str]:
         name, _dot, api = asked.partition(".")

@@ -105,7 +105,8 @@ class Transport:
         self._opened: _Opened | None = None
         self._answered = False
         if before is not None:
-            if before.connection == connection and before._connections == self._connections and not before.stop:
+            same = before.connection.same_as(connection) and before._connections == self._connections
+            if same and not before.stop:
                 self.stop, self._opened, self._answered = before.stop, before._opened, before._answered
             else:
                 before.close()

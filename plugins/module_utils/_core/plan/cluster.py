@@ -401,7 +401,7 @@ def _node_findings(cluster: Cluster, rows: Sequence[Sequence[str]]) -> Iterator[
 
 def _processor_findings(cluster: Cluster, rows: Sequence[Sequence[str]], built_for: str) -> Iterator[Finding]:
     """Images are built on the control node, for its like."""
-    usable = [row for row in rows if row[0] in cluster.nodes and row[5:]]
+    usable = [row for row in rows if row[0] in cluster.nodes and "".join(row[5:])]
     other = [f"{row[0]} with {row[5]}" for row in usable if row[5] != built_for]
     if built_for and other:
         # An image has one tag: a pod of the platform may be placed on any of the nodes.

@@ -176,3 +176,16 @@ def test_check_mode_does_not_fail_for_what_a_webhook_says_of_a_queue_that_is_not
     found, remarks = cluster.carry(spec, dry=True, recreate=recreate)
     assert (found.action, found.error) == ("recreated" if recreate else "created", None)
     assert len(remarks) == 1
+
+
+def test_what_a_misspelt_queue_may_mean_is_asked_once_for_many_jobs(cluster: Cluster) -> None:
+    queues = "/apis/scheduling.volcano.sh/v1beta1/queues"
+    cluster.objects[queues] = {"metadata": {}, "items": [{"metadata": {"name": "vision"}}]}
+    spec = {**ONE, "schedulingPolicy": {**POLICY, "queue": "visoin"}}
+    read, problems = check.read(job.NOUN["spec"], spec)
+    assert problems == []
+    requests = [jobs.Request(name, "team", "present", read, {}, "") for name in ("one", "two")]
+    outcomes, _remarks = jobs.carry(Run(cluster.client, math.inf, False), requests, False)
+    for outcome in outcomes:
+        assert "Queue visoin does not exist: did you mean vision? Else declare it first" in str(outcome.error)
+    assert [seen.path for seen in cluster.stub.seen].count(queues) == 1

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import socket
@@ -141,6 +142,22 @@ def test_one_that_follows_goes_on_with_the_connection_of_the_same_user_only(stub
     assert ports[0] == ports[1]
     assert len({ports[0], ports[2], ports[3]}) == 3
     assert [one.header("Impersonate-User") for one in stub.seen] == ["", "", "ann", "ann"]
+
+
+def test_who_logs_in_by_a_program_goes_on_too_and_another_program_does_not(stub: Stub, connect: Connect) -> None:
+    asked = []
+
+    def log_in(name: str) -> Credentials:
+        asked.append(name)
+        return Credentials(token=name)
+
+    stub.always = ok({})
+    first = None
+    for name in ("ann", "ann", "ben"):
+        first = connect(before=first, credentials=Credentials(), renew=functools.partial(log_in, name))
+        get(first)
+    assert asked == ["ann", "ben"]
+    assert [one.header("Authorization") for one in stub.seen] == ["Bearer ann", "Bearer ann", "Bearer ben"]
 
 
 def test_many_threads_share_a_transport(stub: Stub, connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
