@@ -134,9 +134,10 @@ def test_one_host_that_is_refused_stops_the_others_before_they_change_anything(u
     assert used.before == set()
 
 
-def test_nodes_that_the_images_would_not_run_on_are_told(site: Site) -> None:
+def test_nodes_that_the_images_would_not_run_on_are_told(site: Site, stranger: str) -> None:
     site.write("processor", site.admin)
-    given = {**site.named("processor"), "preflight_images": True, "images_registry": "registry.example/platform"}
+    registry = {"images_registry": f"{stranger}/platform", "images_registry_tls_verify": False}
+    given = {**site.named("processor"), **registry, "preflight_images": True}
     with site.node():
         refused = site.run(PLAYBOOK, {"processor": given})
         other = site.run(PLAYBOOK, {"processor": {**given, "images_push": False}})
