@@ -78,5 +78,7 @@ def test_both_ways_say_the_same(api: ControlPlane, tmp_path: Path) -> None:
             assert "planted" not in runner.output, way
         # As it was before, for the other way.
         api.kubectl("delete", "flavours.paddleflow.org,queues.scheduling.volcano.sh", "--all")
+        roles = ("clusterroles,clusterrolebindings", "--selector=app.kubernetes.io/managed-by=paddleflow")
+        api.kubectl("delete", *roles)
     for number, (here, process) in enumerate(zip(found["here"], found["process"], strict=True)):
         assert here == process, CASES[number % len(CASES)]
