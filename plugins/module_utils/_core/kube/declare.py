@@ -187,10 +187,16 @@ def _by_name(
     :param seen: what to keep of each of many
     :raises KubeError: when none of them can be read
     """
+
+    def keep(found: Object) -> tuple[str, t.Any] | None:
+        name = found["metadata"]["name"]
+        return (name, seen(found)) if name in names else None
+
     refused: ForbiddenError | None = None
     if len(names) > FEW:
         try:
-            return _listed(client, kind, namespace, names, deadline, seen), {}
+            listed = client.list(kind, namespace, keep=keep, deadline=deadline).items
+            return dict(one for one in listed if one is not None), {}
         except ForbiddenError as error:  # roles may name the objects that one may get, and then nobody may list
             refused = error
     found: dict[str, t.Any] = {}
@@ -206,22 +212,6 @@ def _by_name(
         if one is not None:
             found[name] = one
     return found, errors
-
-
-def _listed(
-    client: Client,
-    kind: Kind,
-    namespace: str,
-    names: Collection[str],
-    deadline: float | None,
-    seen: Callable[[Object], t.Any],
-) -> dict[str, t.Any]:
-    def keep(found: Object) -> tuple[str, t.Any] | None:
-        name = found["metadata"]["name"]
-        return (name, seen(found)) if name in names else None
-
-    listing = client.list(kind, namespace, keep=keep, deadline=deadline)
-    return dict(one for one in listing.items if one is not None)
 
 
 def _waves(items: Mapping[int, Item], live: Mapping[int, Object | None]) -> tuple[list[list[int]], list[list[int]]]:
