@@ -186,7 +186,9 @@ def test_siblings_change_places(volcano: Installed) -> None:
 def test_what_is_really_too_much_is_refused_by_the_webhook(volcano: Installed) -> None:
     good(declare(volcano, [{"name": "d-org", "max": {"cpu": 4}}]))
     too_much = [{"name": "d-leaf", "parent": "d-org", "max": {"cpu": 8}}]
-    assert "exceeds parent queue d-org capability" in declare(volcano, too_much)["msg"]
+    told = declare(volcano, too_much)["msg"]
+    assert "exceeds parent queue d-org capability" in told
+    assert told.endswith("(To Volcano, capability is max.)")
     assert "exceeds parent queue d-org capability" in declare(volcano, too_much, check=True)["msg"]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._core.kube import queues
+from .._core.kube.errors import StatusError
 from .._core.model.queue import NOUN
 from . import grants
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 
 BESIDE = {"force": {"type": "bool", "default": False}}
+# What a refusal by Volcano speaks of, in the options' words.
+_VOLCANO = {"capability": "max", "deserved": "min", "guarantee": "what lendable=false keeps"}
 
 
 def carry(module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]:
@@ -28,6 +31,8 @@ def carry(module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]
     outcomes, remarks = queues.carry(how, [one.wanted for one in planned], module.params["force"])
     for text in remarks:
         module.warn(text)
+    for one in outcomes:
+        _translate(one)
     steered = [
         queues.steer(how, outcome, one.state, users.get(one.wanted.object["metadata"]["name"], []))
         if one.state in NOUN["states"]
@@ -35,3 +40,10 @@ def carry(module: Module, how: Run, planned: Sequence[Planned]) -> list[Outcome]
         for one, outcome in zip(planned, outcomes, strict=True)
     ]
     return steered + grants.ended(module, how, steered, queues=grants.gone(planned, steered))
+
+
+def _translate(outcome: Outcome) -> None:
+    error = outcome.error
+    words = [f"{word} is {ours}" for word, ours in _VOLCANO.items() if word in str(error)]
+    if isinstance(error, StatusError) and words:
+        error.args = (f"{error} (To Volcano, {', '.join(words)}.)",)
