@@ -9,9 +9,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from paddleflow_core.kube import conditions
 from paddleflow_core.kube.client import Object
 from paddleflow_core.kube.errors import Asked, KindNotServedError
 from paddleflow_core.kube.kinds import Kind
+from paddleflow_core.kube.wait import Target, wait
 
 from tests.support.control_plane import ControlPlane, control_plane
 from tests.support.kube_api import Session
@@ -69,17 +71,17 @@ class CleanPlane:
     def __init__(self, session: Session) -> None:
         self.api = session.api
         self._client = session.client()
-        deadline = time.monotonic() + PATIENCE
-        for kind, name, namespace in FROM_THE_START:
-            while self._client.find(kind, name, namespace) is None:
-                assert time.monotonic() < deadline, f"the API server has not made {kind.kind} {name}"
-                time.sleep(0.1)
+        wait(
+            self._client,
+            [Target(kind, name, namespace, conditions.exists()) for kind, name, namespace in FROM_THE_START],
+            deadline=time.monotonic() + PATIENCE,
+        )
         self._from_the_start = {uid(item) for _kind, item in self._items()}
 
     def clean(self) -> None:
         """Take away all that was not there at the start, with no controller's help.
 
-        :raises AssertionError: when that cannot be undone
+        :raises AssertionError: when that cannot be undone; WaitError when something stays
         """
         made = [(kind, item) for kind, item in self._items() if uid(item) not in self._from_the_start]
         lasting = [f"{kind.kind} {item['metadata']['name']}" for kind, item in made if kind.kind in LASTING]
@@ -88,11 +90,9 @@ class CleanPlane:
         for kind, item in sorted(made, key=lambda one: (not one[0].namespaced, one[0].kind == DEFINITION)):
             self._remove(kind, item)
         deadline = time.monotonic() + PATIENCE
-        for kind, item in made:
-            while self._is_there(kind, item):
-                title = f"{kind.kind} {item['metadata']['name']}"
-                assert time.monotonic() < deadline, f"still there after {PATIENCE} s: {title}"
-                time.sleep(0.1)
+        for kind in dict.fromkeys(kind for kind, _item in made):
+            with contextlib.suppress(KindNotServedError):  # its definition went first, and took it along
+                wait(self._client, [_gone(kind, item) for one, item in made if one == kind], deadline=deadline)
 
     def _remove(self, kind: Kind, item: Object) -> None:
         metadata = item["metadata"]
@@ -103,15 +103,6 @@ class CleanPlane:
         if kind.kind == "Namespace":
             done = {"metadata": {"name": name}, "spec": {"finalizers": []}}
             self._request("PUT", f"/api/v1/namespaces/{name}/finalize", done)
-
-    def _is_there(self, kind: Kind, item: Object) -> bool:
-        """A definition goes when the server has taken its kind out."""
-        metadata = item["metadata"]
-        try:
-            found = self._client.find(kind, metadata["name"], metadata.get("namespace", ""))
-        except KindNotServedError:
-            return False
-        return found is not None and uid(found) == uid(item)
 
     def _items(self) -> Iterator[tuple[Kind, Object]]:
         """Of kinds that are served to the end: a definition that a test took away may be going still."""
@@ -140,3 +131,8 @@ class CleanPlane:
 
 def uid(item: Object) -> str:
     return str(item["metadata"]["uid"])
+
+
+def _gone(kind: Kind, item: Object) -> Target:
+    metadata = item["metadata"]
+    return Target(kind, metadata["name"], metadata.get("namespace", ""), conditions.deleted(uid(item)))

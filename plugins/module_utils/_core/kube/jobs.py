@@ -31,11 +31,11 @@ if t.TYPE_CHECKING:
 
     from ..model.jobs.tasks import Given, Mount
     from .client import Client, Object
-    from .kinds import Kind
     from .wanted import Run
 
 _WHY = "stopped by its owner"
 FILE_SYSTEM = "paddleflow.org/v1alpha1", "FileSystem"
+QUEUE = "scheduling.volcano.sh/v1beta1", "Queue"
 
 
 class Request(t.NamedTuple):
@@ -316,28 +316,27 @@ class _Known:
         return found
 
     def _queue(self, name: str) -> Mapping[str, t.Any] | None:
-        kind = self._run.client.kind("scheduling.volcano.sh/v1beta1", "Queue")
         if self._queues is None:
             self._queues = {}
+            kind = self._run.client.kind(*QUEUE)
             with self._unserved:
                 self._queues = named(self._run.client, kind, "", self._named, self._run.deadline)
         if name not in self._queues:
             if not self._unmade("Queue", {name}):
-                text = f"Queue {name} does not exist: {self._like(kind, name)}declare it first, or name another one."
+                text = f"Queue {name} does not exist: {self._like(name)}declare it first, or name another one."
                 raise MissingError(text)
             self.unmade.add(name)
         return self._queues.get(name)
 
-    def _like(self, kind: Kind, name: str) -> str:
+    def _like(self, name: str) -> str:
         """Asks for a name that is nearly the same, where the user may know the others."""
         from difflib import get_close_matches  # only on the way to an error
 
         if self._queue_names is None:
             self._queue_names = []
             with contextlib.suppress(KubeError):
-                listed = self._run.client.list(
-                    kind, keep=lambda one: one["metadata"]["name"], deadline=self._run.deadline
-                )
+                client, deadline = self._run.client, self._run.deadline
+                listed = client.list(client.kind(*QUEUE), keep=lambda one: one["metadata"]["name"], deadline=deadline)
                 self._queue_names = listed.items
         close = get_close_matches(name, self._queue_names, n=1)
         return f"did you mean {close[0]}? Else " if close else ""
