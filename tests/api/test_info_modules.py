@@ -138,6 +138,7 @@ def test_a_job_tells_its_state_and_that_of_its_pods(engine: Engine) -> None:
     assert job["tasks"][0]["log"] == ""  # it never was on a node
     assert job["declared"]["image"] == ONE["image"]
     declare(engine, "job", name="other", **ONE)
+    engine.becomes("other", "pending")
     assert {one["name"]: one["state"] for one in found(engine, "job_info")} == {"seen": "failed", "other": "pending"}
     assert [one["name"] for one in found(engine, "job_info", states=["failed"])] == ["seen"]
     assert [one["name"] for one in found(engine, "job_info", states=["failed", "pending"])] == ["other", "seen"]
