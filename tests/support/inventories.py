@@ -8,7 +8,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -186,13 +186,16 @@ class Listing:
         return sorted({*entry.get("hosts", []), *below})
 
 
-def listing(source: Path, *arguments: str, **environment: str) -> Listing:
+def listing(source: Path, *arguments: str, through: Sequence[str] = (), **environment: str) -> Listing:
+    """
+    :param through: a program that runs the command it is given
+    """
     kept = {key: None for key in os.environ if key.startswith(("K8S_AUTH_", "KUBE"))}
     env = {
         key: value for key, value in plays.environment(**environment).items() if key in environment or key not in kept
     }
     done = subprocess.run(
-        ["ansible-inventory", "-i", str(source), *(arguments or ("--list", "--export"))],
+        [*through, "ansible-inventory", "-i", str(source), *(arguments or ("--list", "--export"))],
         env=env, cwd=source.parent, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return Listing(done.returncode, done.stdout, done.stderr)
