@@ -96,6 +96,28 @@ def test_a_loop_connects_once_for_each_user(api: ControlPlane, tmp_path: Path) -
     assert not done["users"]
 
 
+def test_a_loop_goes_on_after_an_item_that_took_too_long(api: ControlPlane, tmp_path: Path) -> None:
+    """Ansible's own time limit ends the item wherever it is, here in the middle of an answer."""
+    api.kubectl("create", "namespace", "late")
+    api.kubectl("create", "serviceaccount", "default", "--namespace=late")
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"colour": "blue"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "main", "image": "localhost/none:1"}]}}
+    items = [
+        {**one, "metadata": {"name": name, "namespace": "late"}}
+        for one, name in ((settings, "before"), (pod, "never"), (settings, "after"))
+    ]
+    with closing(lambda: Relay(("127.0.0.1", api.port))) as relay:
+        contexts = merged(berlin=changed(kubeconfig(api), server=f"https://127.0.0.1:{relay.port}"))
+        task = {"context": "admin@berlin", "definition": "{{ item }}", "wait": True, "wait_timeout": 600}
+        done = play(tmp_path, contexts, [guides.play([
+            {"name": "each", "paddleflow.core.apply": task, "loop": items, "timeout": 10, "ignore_errors": True},
+        ])])  # fmt: skip
+        assert relay.connections <= 3  # of all items, of the watch, and of what comes after the one that was cut off
+    assert done["each"].count("changed: ") == 2, done
+    assert "Timed out after 10 second(s)" in done["each"]
+    api.kubectl("get", "configmap/after", "pod/never", "--namespace=late")
+
+
 def user(name: str, context: str, environment: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
     """A task that may fail."""
     task = {"paddleflow.core.user": {**USER, "context": f"admin@{context}", **options}}
