@@ -114,6 +114,11 @@ def listed(name: bytes, number: int, mode: int, after: int) -> bytes:
     return layout.DIRENT.pack(number, after, len(name), stat.S_IFMT(mode) >> 12) + name + bytes(-size % 8)
 
 
+def listed_size(name: bytes, plus: bool) -> int:
+    size = layout.DIRENT.size + len(name)
+    return size + -size % 8 + (layout.ENTRY.size if plus else 0)
+
+
 def listed_plus(name: bytes, found: Entry, after: int) -> bytes:
     """One entry of READDIRPLUS; one without a node is listed and not looked up."""
     return entry(found) + listed(name, found.attributes.number, found.attributes.mode, after)

@@ -63,6 +63,7 @@ def test_entries_of_a_folder_are_padded_to_eight_bytes() -> None:
         name = b"n" * length
         one = replies.listed(name, 99, stat.S_IFDIR | 0o755, 4)
         assert len(one) % 8 == 0
+        assert len(one) == replies.listed_size(name, plus=False) == replies.listed_size(name, plus=True) - 128
         assert layout.DIRENT.unpack_from(one) == (99, 4, length, 4)  # DT_DIR
         assert one[24 : 24 + length] == name
     both = replies.listed_plus(b"name", Entry(12, FILE), 4)
