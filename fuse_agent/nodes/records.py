@@ -8,7 +8,6 @@ is ever given twice.
 from __future__ import annotations
 
 import struct
-from enum import IntFlag
 from hashlib import blake2b
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -32,11 +31,13 @@ _ATTRIBUTES = struct.Struct("<44xIII8xq8xQqqqqq")
 NOBODY: Final = MOST_NODES  # no slot: what a node's parent is once its name means something else
 
 
-class State(IntFlag):
-    LIVE = 1
-    NAMED = 2  # its name means it; one that was renamed over, removed or replaced is reached by number alone
-    COMPLETE = 4  # a folder whose every name is known
-    USED = 8  # since the hand came by
+class State:
+    """Bits of it. An IntFlag would cost more than all else that is done with them."""
+
+    LIVE: Final = 1
+    NAMED: Final = 2  # its name means it; one that was renamed over, removed or replaced is reached by number alone
+    COMPLETE: Final = 4  # a folder whose every name is known
+    USED: Final = 8  # since the hand came by
 
 
 class StaleError(LookupError):
