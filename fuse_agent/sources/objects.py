@@ -325,5 +325,5 @@ def _seconds(text: str | None) -> int | None:
     """s3fs writes seconds with a fraction."""
     try:
         return int(Decimal(text) * 10**9) if text else None
-    except InvalidOperation:
+    except (InvalidOperation, OverflowError, ValueError):
         return None
