@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every node that the kernel may name, and what is known of the names around them.
+
+What is changed in more than one place is changed under a mark; a worker that finds the mark of one that was killed sorts everything
+anew from the records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from stat import S_IFDIR, S_ISDIR
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .index import Index
+from .records import (
+    CHAIN,
+    CHILDREN,
+    CODE,
+    FIRST,
+    LAST,
+    LAST_ORDER,
+    LISTED,
+    LOOKUPS,
+    MODE,
+    NAME,
+    NEXT,
+    NOBODY,
+    ORDER,
+    PARENT,
+    PREVIOUS,
+    ROOT,
+    STATE,
+    VERSION,
+    WORDS,
+    Known,
+    Records,
+    StaleError,
+    State,
+)  # fmt: skip
+from .region import BUSY, FREE, GRAVES, HAND, LISTINGS, NODES, TOP, Region
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Slots that are looked at for room, for each node that is added when there is none.
+_STEPS: Final = 16
+
+
+class Child(NamedTuple):
+    node: int
+    name: bytes
+    order: int  # where a listing goes on behind it
+
+
+class Nodes:
+    def __init__(self, region: Region, most: int = 1 << 22) -> None:
+        """
+        :param most: names that are kept for their own sake, beside those that the kernel holds
+        """
+        self.region = region
+        self._most = most
+        self._words, self._counters = region.words, region.counters
+        self._records = Records(region)
+        self._index = Index(region, CODE, CHAIN, WORDS)
+        # Not in the region: whoever holds them dies with this process, or tells the next one.
+        self._pins: dict[int, int] = {}
+        if self._counters[BUSY]:
+            self._repair()
+        if not self._counters[TOP]:
+            self._counters[TOP] = 2  # slot 0 is none, and 1 the root
+            self._counters[NODES] = 1
+            self._words[ROOT * WORDS + PARENT] = NOBODY
+            self._words[ROOT * WORDS + MODE] = S_IFDIR
+            self._words[ROOT * WORDS + STATE] = State.LIVE
+
+    def __len__(self) -> int:
+        count: int = self._counters[NODES]
+        return count
+
+    # --- names -------------------------------------------------------------------------------
+
+    def find(self, parent: int, name: bytes) -> int:
+        """The node that a name means, or 0 when it is not known to mean any."""
+        slot = self._find(self._records.slot(parent), name)
+        if not slot:
+            return 0
+        self._words[slot * WORDS + STATE] |= State.USED
+        return self._records.node(slot)
+
+    def add(self, parent: int, name: bytes, known: Known, version: bytes = b"") -> int:
+        """A node that the name means from now on, whatever it meant before."""
+        folder = self._folder(parent)
+        with self._marked():
+            before = self._find(folder, name)
+            if before:
+                self._unname(before)
+            slot = self._take(folder)
+            base = slot * WORDS
+            self._records.fill(slot, known)
+            self._records.put(slot, NAME, name)
+            if not S_ISDIR(known.mode):
+                self._records.put(slot, VERSION, version)
+            self._words[base + STATE] = State.LIVE  # not used yet: a long listing pushes out nothing that is
+            self._enter(slot, folder, name)
+        return self._records.node(slot)
+
+    def unname(self, node: int) -> None:
+        """Its name means nothing any more; who holds the node goes on with it."""
+        slot = self._records.slot(node)
+        with self._marked():
+            self._unname(slot)
+
+    def rename(self, node: int, parent: int, name: bytes) -> None:
+        slot, folder = self._records.slot(node), self._folder(parent)
+        with self._marked():
+            before = self._find(folder, name)
+            if before == slot:
+                return
+            if before:
+                self._unname(before)
+            base = slot * WORDS
+            if self._words[base + STATE] & State.NAMED:
+                self._leave(slot)
+            self._records.replace(slot, NAME, name)
+            self._enter(slot, folder, name)
+
+    def name(self, node: int) -> bytes:
+        return self._name(self._records.slot(node))
+
+    def parent(self, node: int) -> int:
+        """0 of the root, and of a node whose name means something else now."""
+        slot = self._words[self._records.slot(node) * WORDS + PARENT]
+        return 0 if slot == NOBODY else self._records.node(slot)
+
+    def path(self, node: int) -> list[bytes]:
+        """The names from the root down.
+
+        :raises StaleError: when the way to it leads over a name that means something else now
+        """
+        slot, names = self._records.slot(node), []
+        while slot != ROOT:
+            names.append(self._name(slot))
+            slot = self._words[slot * WORDS + PARENT]
+            if slot == NOBODY:
+                raise StaleError(node)
+        return names[::-1]
+
+    # --- what folders hold -------------------------------------------------------------------
+
+    def children(self, node: int, after: int = 0, near: int = 0) -> Iterator[Child]:
+        """In the order in which they came to be known, behind that place of a listing. It ends early when the last that it told
+        of went meanwhile: ask again with that place.
+
+        :param near: the node that was listed there, which saves the way to it if it is still
+        """
+        folder = self._records.slot(node)
+        words = self._words
+        slot = self._position(folder, after, near)
+        while slot:
+            base = slot * WORDS
+            order = words[base + ORDER]
+            if order > after:
+                yield Child(self._records.node(slot), self._name(slot), order)
+                if words[base + ORDER] != order or words[base + PARENT] != folder:
+                    return
+            slot = words[base + NEXT]
+
+    def count(self, node: int) -> int:
+        """Of the names that are known."""
+        count: int = self._words[self._records.slot(node) * WORDS + CHILDREN]
+        return count
+
+    def begin_listing(self) -> int:
+        """A number for a listing of a folder, by which what it does not name is told from what it names."""
+        self._counters[LISTINGS] = (self._counters[LISTINGS] + 1) % 2**32
+        number: int = self._counters[LISTINGS]
+        return number
+
+    def seen(self, node: int, listing: int) -> None:
+        self._words[self._records.slot(node) * WORDS + LISTED] = listing
+
+    def was_seen(self, node: int, listing: int) -> bool:
+        return bool(self._words[self._records.slot(node) * WORDS + LISTED] == listing)
+
+    def complete(self, node: int, whole: bool) -> None:
+        state = self._records.slot(node) * WORDS + STATE
+        self._words[state] = self._words[state] | State.COMPLETE if whole else self._words[state] & ~State.COMPLETE
+
+    def is_complete(self, node: int) -> bool:
+        return bool(self._words[self._records.slot(node) * WORDS + STATE] & State.COMPLETE)
+
+    # --- what is known of a node -------------------------------------------------------------
+
+    def known(self, node: int) -> Known:
+        return self._records.known(self._records.slot(node))
+
+    def set(self, node: int, known: Known) -> None:
+        """All but what kind it is, and its number for users."""
+        slot = self._records.slot(node)
+        if S_ISDIR(known.mode) != S_ISDIR(self._words[slot * WORDS + MODE]):
+            raise ValueError(f"node {node} cannot become another kind of thing")
+        self._records.fill(slot, known._replace(number=self._records.known(slot).number))
+
+    def version(self, node: int) -> bytes:
+        slot = self._records.slot(node)
+        if S_ISDIR(self._words[slot * WORDS + MODE]):
+            return b""
+        return self._records.text(slot, VERSION)
+
+    def set_version(self, node: int, version: bytes) -> None:
+        slot = self._records.slot(node)
+        with self._marked():
+            self._records.replace(slot, VERSION, version)
+
+    # --- who holds a node --------------------------------------------------------------------
+
+    def looked_up(self, node: int) -> None:
+        """To be said before the kernel is answered: one time too many keeps a node, one too few would lose it."""
+        self._words[self._records.slot(node) * WORDS + LOOKUPS] += 1
+
+    def forget(self, node: int, times: int) -> None:
+        """The kernel takes back so many lookups. Of nodes that are gone nothing is said: a worker was killed in between."""
+        with contextlib.suppress(StaleError):
+            slot = self._records.slot(node)
+            lookups = slot * WORDS + LOOKUPS
+            self._words[lookups] = max(self._words[lookups] - times, 0)
+            self._drop_unheld(slot)
+
+    def pin(self, node: int) -> None:
+        """Somebody of ours holds it, as one who has it open does."""
+        slot = self._records.slot(node)
+        self._pins[slot] = self._pins.get(slot, 0) + 1
+
+    def unpin(self, node: int) -> None:
+        slot = self._records.slot(node)
+        pins = self._pins.pop(slot) - 1
+        if pins:
+            self._pins[slot] = pins
+        self._drop_unheld(slot)
+
+    def __contains__(self, node: object) -> bool:
+        try:
+            return bool(isinstance(node, int) and self._records.slot(node))
+        except StaleError:
+            return False
+
+    # --- below: by slot, and within a mark where more than one place is written ------------------
+
+    def _folder(self, node: int) -> int:
+        slot = self._records.slot(node)
+        if not S_ISDIR(self._words[slot * WORDS + MODE]):
+            raise NotADirectoryError(node)
+        return slot
+
+    def _name(self, slot: int) -> bytes:
+        return self._records.text(slot, NAME)
+
+    def _find(self, folder: int, name: bytes) -> int:
+        words = self._words
+        code = self._index.code(folder, name)
+        slot = self._index.first(code)
+        while slot:
+            base = slot * WORDS
+            if words[base + CODE] == code and words[base + PARENT] == folder and self._name(slot) == name:
+                return slot
+            slot = words[base + CHAIN]
+        return 0
+
+    def _enter(self, slot: int, folder: int, name: bytes) -> None:
+        """The last of a folder's, under a name that means nothing else."""
+        words, base, above = self._words, slot * WORDS, folder * WORDS
+        last = words[above + LAST]
+        words[base + PARENT], words[base + PREVIOUS], words[base + NEXT] = folder, last, 0
+        words[above + LAST_ORDER] += 1
+        words[base + ORDER] = words[above + LAST_ORDER]
+        words[last * WORDS + NEXT if last else above + FIRST] = slot
+        words[above + LAST] = slot
+        words[above + CHILDREN] += 1
+        words[base + STATE] |= State.NAMED
+        self._index.add(slot, self._index.code(folder, name))
+
+    def _leave(self, slot: int) -> None:
+        words, base = self._words, slot * WORDS
+        above = words[base + PARENT] * WORDS
+        before, after = words[base + PREVIOUS], words[base + NEXT]
+        self._index.remove(slot)
+        words[before * WORDS + NEXT if before else above + FIRST] = after
+        words[after * WORDS + PREVIOUS if after else above + LAST] = before
+        words[above + CHILDREN] -= 1
+        words[base + STATE] &= ~State.NAMED
+        words[base + PARENT] = NOBODY
+
+    def _unname(self, slot: int) -> None:
+        if self._words[slot * WORDS + STATE] & State.NAMED:
+            self._leave(slot)
+        self._free_unheld(slot)
+
+    def _is_held(self, slot: int) -> bool:
+        return slot == ROOT or bool(self._words[slot * WORDS + LOOKUPS]) or slot in self._pins
+
+    def _drop_unheld(self, slot: int) -> None:
+        """What has a name is kept for its own sake."""
+        if not self._words[slot * WORDS + STATE] & State.NAMED:
+            with self._marked():
+                self._free_unheld(slot)
+
+    def _free_unheld(self, slot: int) -> None:
+        words, base = self._words, slot * WORDS
+        if self._is_held(slot):
+            return
+        folder = S_ISDIR(words[base + MODE])
+        words[base + STATE] = 0
+        if folder and words[base + FIRST]:
+            # What it holds goes little by little.
+            words[base + CHAIN] = self._counters[GRAVES]
+            self._counters[GRAVES] = slot
+            return
+        self._records.clear(slot)
+
+    def _clear_graves(self) -> None:
+        words = self._words
+        for _step in range(_STEPS):
+            slot = self._counters[GRAVES]
+            if not slot:
+                return
+            base = slot * WORDS
+            child = words[base + FIRST]
+            if child:
+                self._unname(child)  # may put a grave before this one
+            else:
+                self._counters[GRAVES] = words[base + CHAIN]
+                self._free_unheld(slot)
+
+    def _take(self, folder: int) -> int:
+        if self._counters[GRAVES]:
+            self._clear_graves()
+        if self._counters[NODES] >= self._most:
+            self._make_room(folder)
+        return self._records.take()
+
+    def _make_room(self, folder: int) -> None:
+        """For one in the folder: what nobody holds and nobody asked for since the hand came by makes room. A few slots are looked at each time, so
+        that nobody waits for all of them; when none of them can go, the table grows."""
+        words = self._words
+        for _step in range(_STEPS):
+            slot = self._counters[HAND] + 1
+            slot = slot if ROOT < slot < self._counters[TOP] else ROOT + 1
+            self._counters[HAND] = slot
+            base = slot * WORDS
+            state = words[base + STATE]
+            if not state & State.LIVE or slot == folder or self._is_held(slot):
+                continue
+            if state & State.USED or (S_ISDIR(words[base + MODE]) and words[base + CHILDREN]):
+                words[base + STATE] = state & ~State.USED
+                continue
+            if state & State.NAMED:
+                words[words[base + PARENT] * WORDS + STATE] &= ~State.COMPLETE
+            self._unname(slot)
+            if self._counters[NODES] < self._most:
+                return
+
+    def _position(self, folder: int, after: int, near: int) -> int:
+        """Where to begin for what lies behind a place: at the node that was there, else at the beginning."""
+        words = self._words
+        slot = near & 0xFFFFFFFF
+        base = slot * WORDS
+        if near and near in self and words[base + PARENT] == folder and words[base + ORDER] <= after:
+            return slot
+        first: int = words[folder * WORDS + FIRST]
+        return first
+
+    @contextlib.contextmanager
+    def _marked(self) -> Iterator[None]:
+        self._counters[BUSY] = 1
+        yield
+        # Not when something was raised: what is half done is to be found.
+        self._counters[BUSY] = 0
+
+    def _repair(self) -> None:
+        """Only the records are believed: what is live, whose it is and what it is called."""
+        words = self._words
+        live = [slot for slot in range(1, self._counters[TOP]) if words[slot * WORDS + STATE] & State.LIVE]
+        self._index.clear()
+        self._counters[NODES], self._counters[FREE], self._counters[GRAVES] = len(live), 0, 0
+        alive = set(live)
+        for slot in live:
+            base = slot * WORDS
+            if S_ISDIR(words[base + MODE]) or slot == ROOT:
+                for word in (FIRST, LAST, CHILDREN):
+                    words[base + word] = 0
+                words[base + STATE] &= ~State.COMPLETE
+        named: dict[tuple[int, bytes], int] = {}
+        for slot in sorted(live, key=lambda slot: words[slot * WORDS + ORDER]):
+            base = slot * WORDS
+            words[base + STATE] &= ~State.NAMED
+            folder, name = words[base + PARENT], self._name(slot)
+            if folder in alive and (folder, name) not in named:
+                named[folder, name] = slot
+                self._enter(slot, folder, name)
+            elif slot != ROOT:
+                words[base + PARENT] = NOBODY
+        for slot in range(self._counters[TOP] - 1, ROOT, -1):
+            if slot not in alive:
+                self._records.give(slot)
+        self._records.sort_texts(live)
+        self._counters[BUSY] = 0

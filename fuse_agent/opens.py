@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who has which node open, and in which of the two ways the kernel lets an inode be open at a time.
+
+Cached: reads and writes come to us, and its pages are the kernel's. Passthrough: the kernel reads and writes a file below by
+itself, and all who open the node have to be given the same one. What mixes the two ends in EIO for the user; so whoever cannot be
+served in the way that a node is open already is sent to look its name up again, which finds another node.
+
+What is open outlives the process that opened it: every handle lies in the region, complete before the kernel hears of it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .nodes.region import BOUND, HANDLE, HANDLES_TOP, MOST_HANDLES, UNBINDING, Region
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Of each handle: what it is and how often its place was used before, whose, by which request, and what stage it writes to.
+_STATE, _NODE, _REQUEST, _STAGE = range(HANDLE)
+_LIVE, _WRITES, _PASSTHROUGH = 1, 2, 4
+# The state's upper half: the backing file's number. Between: how often the place was used.
+_USE_BITS, _BACKING_BIT = 24, 32
+_USES: Final = (1 << _USE_BITS) - 1
+
+
+class Mode(IntEnum):
+    CLOSED = 0
+    CACHED = 1
+    PASSTHROUGH = 2
+
+
+class OtherwiseOpenError(Exception):
+    """The node is open in a way that does not serve who wants it; another node of the same name would."""
+
+
+class Handle(NamedTuple):
+    number: int
+    node: int
+    mode: Mode
+    writes: bool
+    backing: int  # the kernel's number for the file below, 0 without
+    stage: int  # of what is written and not stored yet, 0 without
+
+
+class _Opened:
+    """What those who have a node open share."""
+
+    __slots__ = ("backing", "handles", "mode", "stage", "writers")
+
+    def __init__(self, mode: Mode, backing: int, stage: int) -> None:
+        self.mode, self.backing, self.stage = mode, backing, stage
+        self.handles = self.writers = 0
+
+
+def decide(now: Mode, staged: bool, writes: bool, whole: bool) -> Mode:
+    """
+    :param now: how the node is open
+    :param staged: whether those who have it open share a file that may be written
+    :param writes: whether who wants it writes
+    :param whole: whether a file below has all of it, and may be written if that is wanted
+    :raises OtherwiseOpenError:
+    """
+    if now is Mode.CLOSED:
+        return Mode.PASSTHROUGH if whole else Mode.CACHED
+    if now is Mode.PASSTHROUGH and writes and not staged:
+        raise OtherwiseOpenError  # a version that is kept is never written to
+    return now
+
+
+class Opens:
+    def __init__(self, region: Region, unbind: Callable[[int], bool]) -> None:
+        """
+        :param unbind: takes a number for a file below back from the kernel, and says whether there was one
+        """
+        self._cells, self._counters, self._unbind = region.handles, region.counters, unbind
+        self._opened: dict[int, _Opened] = {}
+        self._requests: dict[int, int] = {}
+        self._free: list[int] = []
+        for place in range(self._counters[HANDLES_TOP]):
+            self._adopt(place)
+
+    def __len__(self) -> int:
+        return sum(opened.handles for opened in self._opened.values())
+
+    def mode(self, node: int) -> Mode:
+        opened = self._opened.get(node)
+        return opened.mode if opened else Mode.CLOSED
+
+    def stage(self, node: int) -> int:
+        opened = self._opened.get(node)
+        return opened.stage if opened else 0
+
+    def writers(self, node: int) -> int:
+        opened = self._opened.get(node)
+        return opened.writers if opened else 0
+
+    def nodes(self) -> list[int]:
+        return list(self._opened)
+
+    def open(
+        self, node: int, request: int, *, writes: bool = False, stage: int = 0, bind: Callable[[], int] | None = None
+    ) -> Handle:
+        """
+        :param request: the number of what asks; asked again with it, the same handle is the answer
+        :param stage: of what is written, when this is the first who writes
+        :param bind: gives the kernel the file below that has all of the node, and returns its number; None without one
+        :raises OtherwiseOpenError:
+        """
+        if request in self._requests:
+            return self.get(self._requests[request])
+        opened = self._opened.get(node)
+        now, staged = (opened.mode, bool(opened.stage)) if opened else (Mode.CLOSED, False)
+        mode = decide(now, staged, writes, bind is not None)
+        if opened is None:
+            backing = bind() if bind and mode is Mode.PASSTHROUGH else 0
+            if backing:
+                self._counters[BOUND] = backing
+            opened = self._opened[node] = _Opened(mode, backing, stage)
+        opened.stage = opened.stage or stage
+        return self._record(node, request, writes, opened)
+
+    def get(self, number: int) -> Handle:
+        """
+        :raises LookupError: of one that is closed
+        """
+        place, uses = number & 0xFFFFFFFF, number >> 32
+        state = self._cells[place * HANDLE + _STATE] if place < self._counters[HANDLES_TOP] else 0
+        if not state & _LIVE or state >> 8 & _USES != uses:
+            raise LookupError(number)
+        node, stage = self._cells[place * HANDLE + _NODE], self._cells[place * HANDLE + _STAGE]
+        mode = Mode.PASSTHROUGH if state & _PASSTHROUGH else Mode.CACHED
+        return Handle(number, node, mode, bool(state & _WRITES), state >> _BACKING_BIT, stage)
+
+    def close(self, number: int) -> Handle | None:
+        """What was closed; None when it was before, as when a worker died before it could say so."""
+        try:
+            handle = self.get(number)
+        except LookupError:
+            return None
+        place = number & 0xFFFFFFFF
+        self._requests.pop(self._cells[place * HANDLE + _REQUEST], None)
+        opened = self._opened[handle.node]
+        opened.handles -= 1
+        opened.writers -= handle.writes
+        last = not opened.handles
+        self._counters[UNBINDING] = opened.backing if last else 0
+        self._cells[place * HANDLE + _STATE] = ((number >> 32) + 1 & _USES) << 8
+        self._free.append(place)
+        if last:
+            del self._opened[handle.node]
+            if opened.backing:
+                self._unbind(opened.backing)
+        return handle
+
+    def reclaim(self) -> None:
+        """Gives back the file below that a worker before this one was about to give back, and the one that it was given and
+        nobody had open yet: each would keep the space of a removed file for as long as the mount lives."""
+        used = {opened.backing for opened in self._opened.values()}
+        for number in {self._counters[UNBINDING], self._counters[BOUND]} - used - {0}:
+            self._unbind(number)
+        self._counters[UNBINDING] = 0
+        # The kernel counts up.
+        while self._counters[BOUND] + 1 not in used and self._unbind(self._counters[BOUND] + 1):
+            self._counters[BOUND] += 1
+
+    def _record(self, node: int, request: int, writes: bool, opened: _Opened) -> Handle:
+        place = self._free.pop() if self._free else self._counters[HANDLES_TOP]
+        if place == MOST_HANDLES:
+            raise MemoryError(f"{MOST_HANDLES} files of one mount are open, and there is no room for more.")
+        cell = place * HANDLE
+        uses = self._cells[cell + _STATE] >> 8 & _USES
+        self._cells[cell + _NODE], self._cells[cell + _REQUEST] = node, request
+        self._cells[cell + _STAGE] = opened.stage
+        flags = _LIVE | (_WRITES if writes else 0) | (_PASSTHROUGH if opened.mode is Mode.PASSTHROUGH else 0)
+        # Last, since a worker that is killed before has opened nothing.
+        self._cells[cell + _STATE] = opened.backing << _BACKING_BIT | uses << 8 | flags
+        self._counters[HANDLES_TOP] = max(self._counters[HANDLES_TOP], place + 1)
+        number = uses << 32 | place
+        self._requests[request] = number
+        opened.handles += 1
+        opened.writers += writes
+        return Handle(number, node, opened.mode, writes, opened.backing, opened.stage)
+
+    def _adopt(self, place: int) -> None:
+        state = self._cells[place * HANDLE + _STATE]
+        if not state & _LIVE:
+            self._free.append(place)
+            return
+        number = (state >> 8 & _USES) << 32 | place
+        handle = self.get(number)
+        opened = self._opened.setdefault(handle.node, _Opened(handle.mode, handle.backing, handle.stage))
+        opened.stage = opened.stage or handle.stage
+        opened.handles += 1
+        opened.writers += handle.writes
+        self._requests[self._cells[place * HANDLE + _REQUEST]] = number

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kernel and agent agree on when a mount begins, and what a mount does without because its kernel cannot."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import layout
+from .codes import MAJOR, MINOR, OLDEST_MINOR, Init
+from .requests import Request, offered
+
+PAGE = 4096
+# Requests that wait for an answer at once, beside those that somebody waits for.
+BACKGROUND = 64
+
+# Wanted wherever the kernel has it.
+_ALWAYS = (
+    Init.ASYNC_READ
+    | Init.BIG_WRITES
+    | Init.ATOMIC_O_TRUNC
+    | Init.DO_READDIRPLUS
+    | Init.ASYNC_DIO
+    | Init.PARALLEL_DIROPS
+    | Init.ABORT_ERROR
+    | Init.MAX_PAGES
+    | Init.EXPLICIT_INVAL_DATA
+    | Init.HANDLE_KILLPRIV_V2
+    | Init.INIT_EXT
+    | Init.HAS_RESEND
+)
+
+
+class Wish(NamedTuple):
+    read_only: bool = False
+    without_open: bool = False  # no request for an open and a close at all, for the whole mount
+    passthrough: int = 0  # how deep the stack of file systems below may be; 0 is without
+    idmapped: bool = False
+    largest: int = 1 << 20  # bytes of a read or write
+    read_ahead: int = 1 << 20
+
+
+class Agreed(NamedTuple):
+    minor: int
+    flags: Init
+    largest: int
+    read_ahead: int
+    passthrough: int
+
+    def __contains__(self, flag: object) -> bool:
+        return isinstance(flag, Init) and bool(self.flags & flag)
+
+
+class Unfit(ValueError):  # noqa: N818 (a kernel that is, which is no error of ours)
+    """A kernel that is too old to be served."""
+
+
+def agree(request: Request, wish: Wish) -> Agreed:
+    """
+    :raises Unfit:
+    """
+    major, minor, read_ahead, _flags = request.fixed
+    if (major, minor) < (MAJOR, OLDEST_MINOR):
+        raise Unfit(
+            f"The kernel speaks version {major}.{minor} of FUSE, but the agent needs {MAJOR}.{OLDEST_MINOR} or newer, "
+            "which Linux has since 4.20."
+        )
+    wanted = _ALWAYS
+    if wish.without_open and wish.read_only:
+        # An O_TRUNC that comes with an open would be lost where none comes.
+        wanted = wanted & ~Init.ATOMIC_O_TRUNC | Init.NO_OPEN_SUPPORT | Init.NO_OPENDIR_SUPPORT
+    elif wish.passthrough:
+        wanted |= Init.PASSTHROUGH
+    if wish.idmapped:
+        wanted |= Init.ALLOW_IDMAP
+    flags = offered(request) & wanted
+    return Agreed(
+        minor=min(minor, MINOR),
+        flags=flags,
+        largest=wish.largest if flags & Init.MAX_PAGES else min(wish.largest, 32 * PAGE),
+        read_ahead=min(read_ahead, wish.read_ahead),
+        passthrough=wish.passthrough if flags & Init.PASSTHROUGH else 0,
+    )
+
+
+def answer(agreed: Agreed) -> bytes:
+    flags = int(agreed.flags)
+    return layout.INIT_OUT.pack(
+        MAJOR,
+        agreed.minor,
+        agreed.read_ahead,
+        flags & 0xFFFFFFFF,
+        BACKGROUND,
+        BACKGROUND * 3 // 4,
+        agreed.largest,
+        1,
+        agreed.largest // PAGE,
+        0,
+        flags >> 32,
+        agreed.passthrough,
+        0,
+    )
+
+
+def lacking(request: Request, wish: Wish) -> list[str]:
+    """What a user would miss, in words."""
+    has = offered(request)
+    words = {
+        Init.PASSTHROUGH: ("reads at the speed of the disk below (Linux 6.9)", wish.passthrough > 0),
+        Init.NO_OPEN_SUPPORT: ("opens that need no answer", wish.without_open),
+        Init.HAS_RESEND: ("going on without an error when the agent is replaced (Linux 6.9)", True),
+        Init.ALLOW_IDMAP: ("volumes with mapped owners (Linux 6.12)", wish.idmapped),
+        Init.EXPLICIT_INVAL_DATA: ("telling the kernel which pages are old (Linux 5.2)", True),
+    }
+    return [text for flag, (text, wanted) in words.items() if wanted and not has & flag]

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every source is asked, and what it answers. Failures are OSErrors: their errno is what users see, their text is for the log."""
+
+from __future__ import annotations
+
+import errno
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LONGEST_NAME = 255
+
+
+class Kind(Enum):
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+    UNSURE = "unsure"  # a listing cannot tell; `find` can
+
+
+class Found(NamedTuple):
+    """What is known of a path. None is what the source does not keep.
+
+    A version is the same only while the content is; what has none cannot tell.
+    """
+
+    kind: Kind
+    size: int = 0
+    mtime_ns: int = 0
+    version: bytes = b""
+    mode: int | None = None  # permission bits
+    uid: int | None = None
+    gid: int | None = None
+
+
+class Listed(NamedTuple):
+    name: bytes
+    found: Found
+
+
+class Page(NamedTuple):
+    """Of a listing. Names that cannot be files' are left out and counted."""
+
+    listed: list[Listed]
+    hidden: int = 0
+
+
+class Kept(NamedTuple):
+    """What a user set, for a source that keeps it."""
+
+    mode: int | None = None
+    uid: int | None = None
+    gid: int | None = None
+    mtime_ns: int | None = None
+
+
+NOTHING = Kept()
+
+
+class Abilities(NamedTuple):
+    """What operations a source has, beside those that all have."""
+
+    keeps: bool = False  # owners, modes and times
+    links: bool = False
+    hard_links: bool = False
+    renames_at_once: bool = False  # nobody sees one half-way
+    writes_anywhere: bool = False  # a part of a file can be written without the rest
+
+
+class Source(Protocol):
+    """Paths are relative to the source's root, without a slash at either end; the root is b""."""
+
+    abilities: Abilities
+
+    def find(self, path: bytes) -> Found:
+        """
+        :raises FileNotFoundError:
+        """
+
+    def list(self, path: bytes) -> Iterator[Page]:
+        """
+        :raises FileNotFoundError: of a folder that is not there
+        :raises OSError: also in the middle: a listing that broke off is none
+        """
+
+    def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
+        """Fewer at the end of the file.
+
+        :raises ChangedError: when it has another version by now
+        """
+
+    def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
+        """The first bytes of an open file become the file.
+
+        :param over: the version that it may replace, b"" for none at all; None replaces whatever is there
+        :raises ChangedError: when another is there
+        """
+
+    def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
+        """
+        :raises FileExistsError:
+        """
+
+    def remove(self, path: bytes) -> None:
+        """A file or link."""
+
+    def remove_folder(self, path: bytes) -> None:
+        """An empty one."""
+
+    def rename(self, old: bytes, new: bytes) -> None:
+        """Replaces what POSIX lets be replaced."""
+
+    def link(self, path: bytes, target: bytes) -> Found:
+        """A symbolic one."""
+
+    def target(self, path: bytes) -> bytes:
+        """Of a symbolic link."""
+
+    def keep(self, path: bytes, kept: Kept) -> Found: ...
+
+    def close(self) -> None: ...
+
+
+class ChangedError(OSError):
+    """The file has another version than the one that was asked for."""
+
+    def __init__(self, path: bytes) -> None:
+        super().__init__(errno.ESTALE, "it was replaced meanwhile", path)
+
+
+def refused(code: int, path: bytes, why: str) -> OSError:
+    return OSError(code, why, path)
+
+
+def parent(path: bytes) -> bytes:
+    return path.rpartition(b"/")[0]
+
+
+def is_name(name: bytes) -> bool:
+    """Whether a file may have it."""
+    return name not in (b"", b".", b"..") and len(name) <= LONGEST_NAME and b"\0" not in name

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of this machine. No link in it is followed, whoever made it: whatever is reached lies below the folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from .base import NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PAGE: Final = 1000
+# A file that is being written; it is nobody's until it has its own name.
+_UNFINISHED: Final = b".paddleflow-unfinished-"
+_STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class LocalSource(Source):
+    abilities = Abilities(keeps=True, links=True, hard_links=True, renames_at_once=True, writes_anywhere=True)
+
+    def __init__(self, root: str) -> None:
+        self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        os.close(self._root)
+
+    def find(self, path: bytes) -> Found:
+        if not path:
+            return _found(os.fstat(self._root))
+        with self._above(path) as (folder, name):
+            return _found(os.stat(name, dir_fd=folder, follow_symlinks=False))
+
+    def list(self, path: bytes) -> Iterator[Page]:
+        with self._folder(path) as folder, os.scandir(folder) as entries:
+            page: list[Listed] = []
+            hidden = 0
+            for entry in entries:
+                name = os.fsencode(entry.name)
+                if name.startswith(_UNFINISHED):
+                    continue
+                try:
+                    page.append(Listed(name, _found(entry.stat(follow_symlinks=False))))
+                except FileNotFoundError:  # it went while we listed, or is nothing that a mount can show
+                    hidden += 1
+                if len(page) == _PAGE:
+                    yield Page(page, hidden)
+                    page, hidden = [], 0
+            yield Page(page, hidden)
+
+    def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
+        descriptor = self._open(path)
+        try:
+            if version not in (b"", _version(os.fstat(descriptor))):
+                raise ChangedError(path)
+            return os.pread(descriptor, size, offset)
+        finally:
+            os.close(descriptor)
+
+    def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
+        with self._above(path) as (folder, name):
+            unfinished = _UNFINISHED + secrets.token_hex(8).encode()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            target = os.open(unfinished, flags, 0o644, dir_fd=folder)
+            try:
+                _copy(descriptor, target, size)
+                _keep(target, kept)
+                os.fsync(target)
+                if over is not None and over != self._version_of(folder, name):
+                    raise ChangedError(path)
+                os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.fsync(folder)
+                return _found(os.fstat(target))
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(unfinished, dir_fd=folder)
+                raise
+            finally:
+                os.close(target)
+
+    def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
+        with self._above(path) as (folder, name):
+            os.mkdir(name, 0o755, dir_fd=folder)
+        return self.keep(path, kept)
+
+    def remove(self, path: bytes) -> None:
+        with self._above(path) as (folder, name):
+            os.unlink(name, dir_fd=folder)
+
+    def remove_folder(self, path: bytes) -> None:
+        with self._above(path) as (folder, name):
+            os.rmdir(name, dir_fd=folder)
+
+    def rename(self, old: bytes, new: bytes) -> None:
+        with self._above(old) as (source, before), self._above(new) as (target, after):
+            os.rename(before, after, src_dir_fd=source, dst_dir_fd=target)
+
+    def link(self, path: bytes, target: bytes) -> Found:
+        with self._above(path) as (folder, name):
+            os.symlink(target, name, dir_fd=folder)
+        return self.find(path)
+
+    def target(self, path: bytes) -> bytes:
+        with self._above(path) as (folder, name):
+            return os.readlink(name, dir_fd=folder)
+
+    def keep(self, path: bytes, kept: Kept) -> Found:
+        descriptor = self._open(path)
+        try:
+            _keep(descriptor, kept)
+            return _found(os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
+
+    def _open(self, path: bytes) -> int:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for who writes
+        with self._above(path) as (folder, name):
+            return os.open(name, flags, dir_fd=folder)
+
+    @contextmanager
+    def _above(self, path: bytes) -> Iterator[tuple[int, bytes]]:
+        """The folder that holds it, and its name there."""
+        above, _slash, name = path.rpartition(b"/")
+        with self._folder(above) as folder:
+            yield folder, name
+
+    @contextmanager
+    def _folder(self, path: bytes) -> Iterator[int]:
+        folder = os.dup(self._root)
+        try:
+            for name in path.split(b"/") if path else ():
+                below = os.open(name, _STEP, dir_fd=folder)
+                os.close(folder)
+                folder = below
+            yield folder
+        finally:
+            os.close(folder)
+
+    @staticmethod
+    def _version_of(folder: int, name: bytes) -> bytes:
+        try:
+            return _version(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        except FileNotFoundError:
+            return b""
+
+
+def _found(status: os.stat_result) -> Found:
+    mode = status.st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+        raise FileNotFoundError(errno.ENOENT, "neither a file nor a folder nor a link")
+    kind = Kind.FOLDER if stat.S_ISDIR(mode) else Kind.LINK if stat.S_ISLNK(mode) else Kind.FILE
+    version = _version(status) if kind is Kind.FILE else b""
+    owner = (stat.S_IMODE(mode), status.st_uid, status.st_gid)
+    return Found(kind, 0 if kind is Kind.FOLDER else status.st_size, status.st_mtime_ns, version, *owner)
+
+
+def _version(status: os.stat_result) -> bytes:
+    """What is written in place has another time, and what is put in its place another inode."""
+    return b"%x-%x-%x" % (status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _copy(source: int, target: int, size: int) -> None:
+    done = 0
+    while done < size:
+        moved = os.sendfile(target, source, done, size - done)
+        if not moved:
+            raise OSError(errno.EIO, f"the staged file has {done} bytes, but should have {size}")
+        done += moved
+
+
+def _keep(descriptor: int, kept: Kept) -> None:
+    if kept.uid is not None or kept.gid is not None:
+        os.fchown(descriptor, -1 if kept.uid is None else kept.uid, -1 if kept.gid is None else kept.gid)
+    if kept.mode is not None:  # after the owner, whose change takes bits away
+        os.fchmod(descriptor, kept.mode)
+    if kept.mtime_ns is not None:
+        os.utime(descriptor, ns=(kept.mtime_ns, kept.mtime_ns))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store of objects in memory, which ends with its process: for tests, and to try a mount without any server."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from .base import ChangedError
+from .objects import Keys, Object, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_PAGE = 1000
+
+
+class MemoryStore(Store):
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._data: dict[str, bytes] = {}
+        self._objects: dict[str, Object] = {}
+        self._writes = 0
+
+    def head(self, key: str) -> Object:
+        with self._lock:
+            return self._there(key)
+
+    def list(self, prefix: str, delimiter: str = "", most: int = 0) -> Iterator[Keys]:
+        with self._lock:
+            keys = sorted(key for key in self._objects if key.startswith(prefix))
+        names: dict[str, bool] = {}  # whether it is a prefix
+        for key in keys:
+            head, found, _rest = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
+            names[prefix + head + delimiter if found else key] = bool(found)
+        listed = list(names.items())[: most or None]
+        for start in range(0, max(len(listed), 1), _PAGE):
+            page = listed[start : start + _PAGE]
+            with self._lock:
+                objects = [self._objects[name] for name, is_prefix in page if not is_prefix and name in self._objects]
+            yield Keys(
+                [item._replace(metadata={}) for item in objects], [name for name, is_prefix in page if is_prefix]
+            )
+
+    def get(self, key: str, version: bytes, offset: int, size: int) -> bytes:
+        with self._lock:
+            if version not in (b"", self._there(key).version):
+                raise ChangedError(key.encode())
+            return self._data[key][offset : offset + size]
+
+    def put(
+        self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None
+    ) -> Object:
+        data = os.pread(descriptor, size, 0) if size else b""
+        with self._lock:
+            there = self._objects[key].version if key in self._objects else b""
+            if over not in (None, there):
+                raise ChangedError(key.encode())
+            return self._put(key, data, metadata)
+
+    def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> Object:
+        with self._lock:
+            kept = self._there(old).metadata if metadata is None else metadata
+            return self._put(new, self._data[old], kept)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        with self._lock:
+            for key in keys:
+                self._objects.pop(key, None)
+                self._data.pop(key, None)
+
+    def close(self) -> None:
+        self._objects.clear()
+        self._data.clear()
+
+    def _there(self, key: str) -> Object:
+        if key not in self._objects:
+            raise FileNotFoundError(2, "no object has this key", key)
+        return self._objects[key]
+
+    def _put(self, key: str, data: bytes, metadata: Mapping[str, str]) -> Object:
+        self._writes += 1
+        version = blake2b(data, digest_size=16, key=self._writes.to_bytes(8, "little")).hexdigest().encode()
+        self._data[key] = data
+        self._objects[key] = Object(key, len(data), time.time_ns(), version, dict(metadata))
+        return self._objects[key]

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files and folders over a store that has neither: only keys, and prefixes that many of them share.
+
+A folder is a prefix that some key has, or an empty object whose key ends with a slash. Where a key and a prefix have the same name,
+the folder wins: the object is reached by the store's own tools alone, and is counted.
+"""
+
+from __future__ import annotations
+
+import errno
+from concurrent.futures import ThreadPoolExecutor, wait
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from .base import NOTHING, Abilities, Found, Kept, Kind, Listed, Page, Source, is_name, parent, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+# Keys of the metadata in which users' attributes are kept, and those of s3fs, which are read too.
+_MODE, _UID, _GID, _MTIME, _LINK = "pfs-mode", "pfs-uid", "pfs-gid", "pfs-mtime-ns", "pfs-symlink"
+LONGEST_TARGET = 4095
+
+
+class Object(NamedTuple):
+    key: str
+    size: int
+    mtime_ns: int
+    version: bytes
+    metadata: Mapping[str, str] = {}  # what a listing does not tell
+
+
+class Keys(NamedTuple):
+    """A page of a listing."""
+
+    objects: Sequence[Object]
+    prefixes: Sequence[str]  # with the delimiter at their end
+
+
+class Store(Protocol):
+    """Each call is one request, or as many as one object takes. What is not there is a FileNotFoundError."""
+
+    def head(self, key: str) -> Object: ...
+
+    def list(self, prefix: str, delimiter: str = "", most: int = 0) -> Iterator[Keys]:
+        """In the order of the keys; ``most`` ends it after so many."""
+
+    def get(self, key: str, version: bytes, offset: int, size: int) -> bytes: ...
+
+    def put(
+        self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None
+    ) -> Object: ...
+
+    def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> Object:
+        """``metadata`` replaces what the old one had."""
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Those that are not there, too."""
+
+    def close(self) -> None: ...
+
+
+class Options(NamedTuple):
+    implicit_folders: bool = True  # a prefix without an object of its own is a folder
+    persist: bool = False  # owners, modes and times are kept with the object
+    at_once: int = 64  # requests of one rename
+
+
+DEFAULT = Options()
+
+
+class ObjectSource(Source):
+    """
+    :ivar shadowed: objects that were seen beside a folder of the same name
+    """
+
+    def __init__(self, store: Store, root: str = "", options: Options = DEFAULT) -> None:
+        """
+        :param root: a prefix that nothing leaves, without a slash at its end
+        """
+        self._store, self._options = store, options
+        self._root = f"{root.strip('/')}/" if root.strip("/") else ""
+        self._pool = ThreadPoolExecutor(options.at_once, thread_name_prefix="objects")
+        self.abilities = Abilities(keeps=options.persist, links=True)
+        self.shadowed = 0
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._store.close()
+
+    # --- what is there -----------------------------------------------------------------------
+
+    def find(self, path: bytes) -> Found:
+        key = self._key(path)
+        if not path:
+            return Found(Kind.FOLDER)
+        folder = self._pool.submit(self._is_folder, key)
+        try:
+            file: Object | None = self._store.head(key)
+        except FileNotFoundError:
+            file = None
+        if folder.result():
+            self.shadowed += file is not None
+            return self._folder(key)
+        if file is None:
+            raise refused(errno.ENOENT, path, "no object has this key")
+        return self._found(file)
+
+    def list(self, path: bytes) -> Iterator[Page]:
+        prefix = f"{self._key(path)}/" if path else self._root
+        there = not path
+        for keys in self._store.list(prefix, "/"):
+            page, hidden = [], 0
+            for one in keys.prefixes:
+                name = one[len(prefix) : -1].encode()
+                if is_name(name):
+                    page.append(Listed(name, Found(Kind.FOLDER)))
+                else:
+                    hidden += 1
+            folders = {one.name for one in page}
+            for item in keys.objects:
+                there = True
+                name = item.key[len(prefix) :].encode()
+                if name in folders:
+                    self.shadowed += 1
+                elif is_name(name):
+                    page.append(Listed(name, self._listed(item)))
+                else:
+                    hidden += bool(name)  # the folder's own object has none
+            there = there or bool(page or hidden)
+            yield Page(page, hidden)
+        if not there:
+            raise refused(errno.ENOENT, path, "no object has a key with this prefix")
+
+    def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
+        return self._store.get(self._key(path), version, offset, size)
+
+    def target(self, path: bytes) -> bytes:
+        text = self._store.head(self._key(path)).metadata.get(_LINK)
+        if text is None:
+            raise refused(errno.EINVAL, path, "it is no symbolic link")
+        return bytes.fromhex(text)
+
+    # --- what is changed ---------------------------------------------------------------------
+
+    def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
+        return self._found(self._store.put(self._key(path), descriptor, size, self._metadata(kept), over))
+
+    def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
+        self._absent(path)
+        self._put_empty(f"{self._key(path)}/", self._metadata(kept))
+        return self._folder(self._key(path))
+
+    def link(self, path: bytes, target: bytes) -> Found:
+        if len(target) > LONGEST_TARGET:
+            raise refused(
+                errno.ENAMETOOLONG,
+                path,
+                f"its target has {len(target)} bytes, but at most {LONGEST_TARGET} can be kept",
+            )
+        self._absent(path)
+        return self._found(self._put_empty(self._key(path), {_LINK: target.hex()}))
+
+    def remove(self, path: bytes) -> None:
+        if self.find(path).kind is Kind.FOLDER:
+            raise refused(errno.EISDIR, path, "it is a folder")
+        self._store.delete([self._key(path)])
+        self._keep_parent(path)
+
+    def remove_folder(self, path: bytes) -> None:
+        if self.find(path).kind is not Kind.FOLDER:
+            raise refused(errno.ENOTDIR, path, "it is no folder")
+        self._empty(path)
+        self._store.delete([f"{self._key(path)}/"])
+        self._keep_parent(path)
+
+    def rename(self, old: bytes, new: bytes) -> None:
+        source = self.find(old)
+        try:
+            there: Found | None = self.find(new)
+        except FileNotFoundError:
+            there = None
+        if source.kind is Kind.FOLDER:
+            if there and there.kind is not Kind.FOLDER:
+                raise refused(errno.ENOTDIR, new, "it is no folder, and would be replaced by one")
+            if there:
+                self._empty(new)
+            self._move_folder(self._key(old) + "/", self._key(new) + "/")
+        else:
+            if there and there.kind is Kind.FOLDER:
+                raise refused(errno.EISDIR, new, "it is a folder, and would be replaced by a file")
+            self._store.copy(self._key(old), self._key(new))
+            self._store.delete([self._key(old)])
+        self._keep_parent(old)
+
+    def keep(self, path: bytes, kept: Kept) -> Found:
+        if not self._options.persist:
+            raise refused(
+                errno.EPERM, path, "this file system keeps no owners, modes and times; persistAttributes would"
+            )
+        key = self._key(path)
+        if self.find(path).kind is Kind.FOLDER:
+            key += "/"
+            try:
+                before = self._store.head(key)
+            except FileNotFoundError:
+                before = self._put_empty(key, {})
+        else:
+            before = self._store.head(key)
+        after = self._store.copy(key, key, {**before.metadata, **self._metadata(kept)})
+        return self._folder(key[:-1]) if key.endswith("/") else self._found(after)
+
+    # --- below -------------------------------------------------------------------------------
+
+    def _key(self, path: bytes) -> str:
+        try:
+            return self._root + path.decode() if path else self._root.rstrip("/")
+        except UnicodeDecodeError:
+            raise refused(errno.EILSEQ, path, "keys are text in UTF-8") from None
+
+    def _is_folder(self, key: str) -> bool:
+        if self._options.implicit_folders:
+            return any(keys.objects or keys.prefixes for keys in self._store.list(f"{key}/", most=1))
+        try:
+            self._store.head(f"{key}/")
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _folder(self, key: str) -> Found:
+        if not self._options.persist:
+            return Found(Kind.FOLDER)
+        try:
+            marker = self._store.head(f"{key}/")
+        except FileNotFoundError:
+            return Found(Kind.FOLDER)
+        return self._found(marker)._replace(kind=Kind.FOLDER, size=0, version=b"")
+
+    def _listed(self, item: Object) -> Found:
+        found = self._found(item)
+        # A link is an empty object until its metadata are seen.
+        return found._replace(kind=Kind.UNSURE) if self._options.persist or not item.size else found
+
+    def _found(self, item: Object) -> Found:
+        kept = item.metadata
+        kind = Kind.LINK if _LINK in kept else Kind.FILE
+        size = len(kept[_LINK]) // 2 if _LINK in kept else item.size
+        if not self._options.persist:
+            return Found(kind, size, item.mtime_ns, item.version)
+        mtime = _number(kept, _MTIME)
+        if mtime is None:
+            mtime = _seconds(kept.get("mtime"))
+        mode = _number(kept, _MODE, "mode")
+        return Found(
+            kind, size, item.mtime_ns if mtime is None else mtime, item.version,
+            None if mode is None else mode & 0o7777, _number(kept, _UID, "uid"), _number(kept, _GID, "gid"),
+        )  # fmt: skip
+
+    def _metadata(self, kept: Kept) -> dict[str, str]:
+        if not self._options.persist:
+            return {}
+        values = {_MODE: kept.mode, _UID: kept.uid, _GID: kept.gid, _MTIME: kept.mtime_ns}
+        return {name: str(value) for name, value in values.items() if value is not None}
+
+    def _put_empty(self, key: str, metadata: Mapping[str, str]) -> Object:
+        return self._store.put(key, -1, 0, metadata)
+
+    def _absent(self, path: bytes) -> None:
+        try:
+            self.find(path)
+        except FileNotFoundError:
+            return
+        raise refused(errno.EEXIST, path, "it is there already")
+
+    def _empty(self, path: bytes) -> None:
+        marker = f"{self._key(path)}/"
+        for keys in self._store.list(marker, most=2):
+            if any(item.key != marker for item in keys.objects):
+                raise refused(errno.ENOTEMPTY, path, "the folder is not empty")
+
+    def _keep_parent(self, path: bytes) -> None:
+        """A folder does not vanish with the last of its files."""
+        above = parent(path)
+        if above and not self._is_folder(self._key(above)):
+            self._put_empty(f"{self._key(above)}/", {})
+
+    def _move_folder(self, old: str, new: str) -> None:
+        """All is copied before anything is removed; when that fails, what was copied is removed again."""
+        keys = [item.key for page in self._store.list(old) for item in page.objects]
+        copied: list[str] = []
+
+        def copy(key: str) -> None:
+            target = new + key[len(old) :]
+            self._store.copy(key, target)
+            copied.append(target)
+
+        try:
+            self._all(copy, keys)
+        except OSError:
+            self._store.delete(copied)
+            raise
+        self._store.delete(keys)
+
+    def _all(self, act: Callable[[str], None], keys: Iterable[str]) -> None:
+        """
+        :raises OSError: the first, when all that had begun has ended
+        """
+        work = [self._pool.submit(act, key) for key in keys]
+        try:
+            for one in work:
+                one.result()
+        except OSError:
+            for one in work:
+                one.cancel()
+            wait(work)
+            raise
+
+
+def _number(metadata: Mapping[str, str], *names: str) -> int | None:
+    text = next((metadata[name] for name in names if name in metadata), "")
+    return int(text) if text.isdecimal() else None
+
+
+def _seconds(text: str | None) -> int | None:
+    """s3fs writes seconds with a fraction."""
+    try:
+        return int(Decimal(text) * 10**9) if text else None
+    except (InvalidOperation, OverflowError, ValueError):
+        return None

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop that serves the kernel, with a socket in the kernel's place."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+from paddleflow_fuse.operations import Absent, Caller, Operations
+from paddleflow_fuse.protocol import layout
+from paddleflow_fuse.protocol.agree import Unfit, Wish
+from paddleflow_fuse.protocol.codes import RESENT, Init, Notify, Op
+from paddleflow_fuse.protocol.replies import Entry
+from paddleflow_fuse.session.direct import Direct
+
+OFFER = Init(2**43 - 1)
+
+
+class Kernel:
+    """Asks, and reads what is answered."""
+
+    def __init__(self, end: trio.socket.SocketType) -> None:
+        self._end = end
+        self._number = 0
+
+    async def ask(self, op: int, body: bytes = b"", node: int = 1, again: bool = False) -> int:
+        self._number += 2
+        number = self._number | (RESENT if again else 0)
+        await self._end.send(layout.REQUEST.pack(40 + len(body), op, number, node, 5, 6, 7, 0, 0) + body)
+        return number
+
+    async def answer(self) -> tuple[int, int, bytes]:
+        """Whose, the errno, and what else."""
+        with trio.fail_after(30):
+            packet = await self._end.recv(1 << 21)
+        length, error, number = layout.REPLY.unpack_from(packet)
+        assert length == len(packet)
+        return number, -error, packet[layout.REPLY.size :]
+
+    async def send(self, packet: bytes) -> None:
+        await self._end.send(packet)
+
+
+def init(minor: int = 45) -> bytes:
+    return struct.pack("<IIIII44x", 7, minor, 131072, OFFER & 0xFFFFFFFF, OFFER >> 32)
+
+
+@asynccontextmanager
+async def served(operations: Operations, longest: float = 60.0) -> AsyncIterator[Kernel]:
+    ours, theirs = trio.socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        kernel = Kernel(ours)
+        await kernel.ask(Op.INIT, init())
+        session = await Direct.begin(theirs.fileno(), Wish())
+        await kernel.answer()
+        session = Direct(theirs.fileno(), session.agreed, longest)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(session.serve, operations)
+            yield kernel
+            await kernel.ask(Op.DESTROY)
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    trio.run(test)
+
+
+class Slow(Operations):
+    """Knows one name at once, one after a while, one never; and has a defect."""
+
+    def __init__(self) -> None:
+        self.callers: list[Caller] = []
+        self.forgotten: list[tuple[int, int]] = []
+        self.go_on = trio.Event()
+
+    def lookup(self, caller: Caller, parent: int, name: bytes) -> Entry | Absent | Coroutine[Any, Any, Entry | Absent]:
+        self.callers.append(caller)
+        if name == b"denied":
+            raise PermissionError(errno.EACCES, "no")
+        if name == b"defect":
+            raise ZeroDivisionError
+        if name in (b"late", b"late defect", b"shielded"):
+            return self._late(name)
+        return Absent(parent)
+
+    async def _late(self, name: bytes) -> Absent:
+        with trio.CancelScope(shield=name == b"shielded"):
+            await self.go_on.wait()
+        if name == b"late defect":
+            raise KeyError(name)
+        return Absent(2)
+
+    def forget(self, nodes: Sequence[tuple[int, int]]) -> None:
+        self.forgotten += nodes
+
+
+ABSENT = 0
+
+
+def test_what_kernel_and_agent_can_is_agreed_on_first() -> None:
+    async def test() -> None:
+        ours, theirs = trio.socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            kernel = Kernel(ours)
+            number = await kernel.ask(Op.INIT, init(minor=40))
+            session = await Direct.begin(theirs.fileno(), Wish())
+            answered, error, body = await kernel.answer()
+            assert (answered, error, layout.INIT_OUT.unpack(body)[:2]) == (number, 0, (7, 40))
+            assert session.agreed.minor == 40
+
+    run(test)
+
+
+def test_a_kernel_that_is_too_old_is_told_so() -> None:
+    async def test() -> None:
+        ours, theirs = trio.socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            kernel = Kernel(ours)
+            await kernel.ask(Op.INIT, init(minor=20))
+            with pytest.raises(Unfit):
+                await Direct.begin(theirs.fileno(), Wish())
+            assert (await kernel.answer())[1] == errno.EPROTO
+
+    run(test)
+
+
+def test_what_is_known_is_answered_and_who_asked_is_told() -> None:
+    async def test() -> None:
+        operations = Slow()
+        async with served(operations) as kernel:
+            number = await kernel.ask(Op.LOOKUP, b"name\0", node=9)
+            assert (await kernel.answer())[:2] == (number, ABSENT)
+            again = await kernel.ask(Op.LOOKUP, b"name\0", again=True)
+            assert (await kernel.answer())[0] == again
+        assert operations.callers == [
+            Caller(uid=5, gid=6, pid=7, number=number),
+            Caller(uid=5, gid=6, pid=7, number=again & ~RESENT, again=True),
+        ]
+
+    run(test)
+
+
+def test_who_waits_holds_up_nobody() -> None:
+    async def test() -> None:
+        operations = Slow()
+        async with served(operations) as kernel:
+            late = await kernel.ask(Op.LOOKUP, b"late\0")
+            soon = await kernel.ask(Op.LOOKUP, b"name\0")
+            assert (await kernel.answer())[0] == soon
+            operations.go_on.set()
+            assert (await kernel.answer())[:2] == (late, ABSENT)
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [(b"denied", errno.EACCES), (b"defect", errno.EIO), (b"late defect", errno.EIO)],
+)
+def test_what_fails_is_answered_with_an_errno_and_the_loop_goes_on(
+    name: bytes, error: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        operations = Slow()
+        operations.go_on.set()
+        async with served(operations) as kernel:
+            number = await kernel.ask(Op.LOOKUP, name + b"\0")
+            assert (await kernel.answer())[:2] == (number, error)
+            await kernel.ask(Op.LOOKUP, b"name\0")
+            assert (await kernel.answer())[1] == 0
+
+    run(test)
+    told = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert bool(told) == (error == errno.EIO)
+
+
+def test_who_is_interrupted_is_told_at_once_unless_it_must_not_stop_half_way() -> None:
+    async def test() -> None:
+        operations = Slow()
+        async with served(operations) as kernel:
+            late = await kernel.ask(Op.LOOKUP, b"late\0")
+            await kernel.ask(Op.INTERRUPT, struct.pack("<Q", late))
+            assert (await kernel.answer())[:2] == (late, errno.EINTR)
+            shielded = await kernel.ask(Op.LOOKUP, b"shielded\0")
+            await kernel.ask(Op.INTERRUPT, struct.pack("<Q", shielded))
+            await kernel.ask(Op.INTERRUPT, struct.pack("<Q", 4711))  # was answered before
+            soon = await kernel.ask(Op.LOOKUP, b"name\0")
+            assert (await kernel.answer())[0] == soon
+            operations.go_on.set()
+            assert (await kernel.answer())[:2] == (shielded, ABSENT)
+
+    run(test)
+
+
+def test_nobody_waits_for_ever() -> None:
+    async def test() -> None:
+        async with served(Slow(), longest=0.01) as kernel:
+            late = await kernel.ask(Op.LOOKUP, b"late\0")
+            assert (await kernel.answer())[:2] == (late, errno.EIO)
+
+    run(test)
+
+
+def test_what_is_forgotten_is_not_answered() -> None:
+    async def test() -> None:
+        operations = Slow()
+        async with served(operations) as kernel:
+            await kernel.ask(Op.FORGET, struct.pack("<Q", 3), node=8)
+            await kernel.ask(Op.BATCH_FORGET, struct.pack("<IIQQQQ", 2, 0, 8, 1, 9, 2))
+            await kernel.ask(Op.BATCH_FORGET, struct.pack("<II", 2, 0))  # cannot be read
+            number = await kernel.ask(Op.LOOKUP, b"name\0")
+            assert (await kernel.answer())[0] == number
+        assert operations.forgotten == [(8, 3), (8, 1), (9, 2)]
+
+    run(test)
+
+
+def test_what_is_not_known_here_is_refused_and_python_is_told_that_no_file_is_a_terminal() -> None:
+    async def test() -> None:
+        async with served(Operations()) as kernel:
+            for op, body, error in (
+                (Op.STATFS, b"", errno.ENOSYS),
+                (4711, b"anything", errno.ENOSYS),
+                (Op.GETLK, bytes(48), errno.ENOSYS),
+                (Op.READ, b"short", errno.EIO),
+                (Op.IOCTL, bytes(32), errno.ENOTTY),
+            ):
+                number = await kernel.ask(op, body)
+                assert (await kernel.answer())[:2] == (number, error), op
+            await kernel.send(b"noise")
+            number = await kernel.ask(Op.STATFS)
+            assert (await kernel.answer())[0] == number
+
+    run(test)
+
+
+def test_who_takes_over_asks_for_what_was_not_answered() -> None:
+    async def test() -> None:
+        ours, theirs = trio.socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            kernel = Kernel(ours)
+            await kernel.ask(Op.INIT, init())
+            session = await Direct.begin(theirs.fileno(), Wish())
+            await kernel.answer()
+            session.take_over()
+            assert await kernel.answer() == (0, -Notify.RESEND, b"")
+
+    run(test)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is no place for a mount, and how a table of mounts is read."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+from paddleflow_fuse.session.mount import Mounted, MountError, Options, mount, mounts
+
+TABLE = r"""
+24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+90 24 0:52 / /mnt/a\040b rw,nosuid,nodev - fuse.paddleflow s3://bucket/one\054two rw,user_id=0
+91 24 0:53 / /mnt/back\134slash ro,nosuid master:3 propagate_from:2 - fuse.paddleflow sftp://host/x ro
+"""
+
+
+def test_a_table_of_mounts_is_read_with_its_escapes(tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(TABLE.lstrip())
+    assert mounts(table) == [
+        Mounted("8:1", "/", "ext4", "/dev/sda1", False),
+        Mounted("0:52", "/mnt/a b", "fuse.paddleflow", "s3://bucket/one,two", False),
+        Mounted("0:53", "/mnt/back\\slash", "fuse.paddleflow", "sftp://host/x", True),
+    ]
+
+
+def test_our_own_table_has_a_root() -> None:
+    assert "/" in {one.point for one in mounts()}
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "why"),
+    [
+        (None, errno.ENOENT, r"is not there\. Make it first: mkdir -p /"),
+        ("file", errno.ENOTDIR, "is no folder"),
+        ("full", errno.ENOTEMPTY, r"is not empty \(it holds there\)"),
+    ],
+)
+def test_what_is_no_place_for_a_mount_is_refused_with_the_remedy(
+    tmp_path: Path, make: str | None, code: int, why: str
+) -> None:
+    point = tmp_path / "point"
+    if make == "file":
+        point.touch()
+    elif make:
+        (point / "there").mkdir(parents=True)
+    with pytest.raises(MountError, match=why) as refused:
+        mount(point, "memory://", Options())
+    assert refused.value.errno == code
+
+
+def test_a_place_that_is_taken_says_by_what() -> None:
+    with pytest.raises(MountError, match=r"is mounted on /proc already\. Unmount it first: umount /proc") as refused:
+        mount(Path("/proc"), "memory://", Options())
+    assert refused.value.errno == errno.EBUSY

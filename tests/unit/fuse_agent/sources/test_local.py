@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of this machine as a source."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from paddleflow_fuse.sources.base import Kept
+from paddleflow_fuse.sources.local import LocalSource
+
+from tests.support.source_suite import SourceSuite, failing, names, store
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Iterator[LocalSource]:
+    (tmp_path / "root").mkdir()
+    made = LocalSource(str(tmp_path / "root"))
+    yield made
+    made.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+class TestLocal(SourceSuite):
+    pass
+
+
+def test_no_link_leads_out_of_the_folder(tmp_path: Path, source: LocalSource) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "root/file").symlink_to(tmp_path / "secret")
+    (tmp_path / "root/folder").symlink_to(tmp_path)
+    for code, act in (
+        (errno.ELOOP, lambda: source.read(b"file", b"", 0, 9)),
+        (errno.ELOOP, lambda: source.keep(b"file", Kept(mode=0o777))),
+        (errno.ENOTDIR, lambda: source.read(b"folder/secret", b"", 0, 9)),
+        (errno.ENOTDIR, lambda: source.find(b"folder/secret")),
+        (errno.ENOTDIR, lambda: list(source.list(b"folder"))),
+        (errno.ENOTDIR, lambda: source.remove(b"folder/secret")),
+    ):
+        with failing(code):
+            act()
+    store(source, b"file", b"new")  # takes the link's place
+    assert (tmp_path / "secret").read_text() == "secret"
+
+
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, source: LocalSource) -> None:
+    store(source, b"a", b"before")
+    descriptor = os.memfd_create("short")
+    with failing(errno.EIO):
+        source.store(b"a", descriptor, 10)
+    os.close(descriptor)
+    assert (tmp_path / "root/a").read_bytes() == b"before"
+    assert [path.name for path in (tmp_path / "root").iterdir()] == ["a"]
+
+
+def test_what_is_being_written_is_not_listed(tmp_path: Path, source: LocalSource) -> None:
+    (tmp_path / "root/.paddleflow-unfinished-0123").touch()
+    assert names(source) == []
+
+
+def test_what_is_no_file_is_hidden_and_counted(tmp_path: Path, source: LocalSource) -> None:
+    os.mkfifo(tmp_path / "root/pipe")
+    assert [(page.listed, page.hidden) for page in source.list(b"")] == [([], 1)]
+    with failing(errno.ENOENT):
+        source.find(b"pipe")
