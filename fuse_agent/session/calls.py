@@ -56,7 +56,7 @@ def _handle(request: Request) -> int | None:
 
 def _readdir(plus: bool) -> Call:
     def call(operations: Operations, who: Caller, request: Request) -> Any:
-        handle, after, room, *_ = request.fixed
+        handle, after, room = request.fixed[:3]
         return operations.readdir(who, request.node, handle, after, room, plus)
 
     return call
@@ -124,7 +124,7 @@ CALLS: Final[dict[int, tuple[Call, Pack]]] = {
         lambda ops, who, r: ops.setxattr(who, r.node, _name(r), bytes(r.data), r.fixed[1]),
         lambda _r, _none: _NOTHING,
     ),
-    Op.GETXATTR: (lambda ops, who, r: ops.getxattr(who, r.node, _name(r)), lambda r, value: _sized(r, value)),
+    Op.GETXATTR: (lambda ops, who, r: ops.getxattr(who, r.node, _name(r)), _sized),
     Op.LISTXATTR: (
         lambda ops, who, r: ops.listxattr(who, r.node),
         lambda r, names: _sized(r, b"".join(name + b"\0" for name in names)),
