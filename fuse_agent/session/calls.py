@@ -66,6 +66,32 @@ def _name(request: Request) -> bytes:
     return request.names[0]
 
 
+def _looked_up(found: Entry | Absent) -> bytes:
+    return replies.absent(found.hold) if isinstance(found, Absent) else replies.entry(found)
+
+
+def _held(held: Held) -> bytes:
+    return replies.attributes(*held)
+
+
+def _listed(found: Sequence[Listed], plus: bool) -> bytes:
+    if plus:
+        return b"".join(replies.listed_plus(*one) for one in found)
+    return b"".join(
+        replies.listed(one.name, one.entry.attributes.number, one.entry.attributes.mode, one.after) for one in found
+    )
+
+
+def _sized(request: Request, value: bytes) -> bytes:
+    """Who asks with no room asks how much there has to be."""
+    room = request.fixed[0]
+    if not room:
+        return replies.xattr_size(len(value))
+    if len(value) > room:
+        raise OSError(errno.ERANGE, f"{len(value)} bytes do not fit into {room}")
+    return value
+
+
 # By operation: whom to call with what, and how to pack what comes of it.
 CALLS: Final[dict[int, tuple[Call, Pack]]] = {
     Op.LOOKUP: (lambda ops, who, r: ops.lookup(who, r.node, _name(r)), lambda _r, found: _looked_up(found)),
@@ -140,29 +166,3 @@ CALLS: Final[dict[int, tuple[Call, Pack]]] = {
 }
 # Nobody waits for these.
 UNANSWERED: Final = frozenset((Op.FORGET, Op.BATCH_FORGET, Op.INTERRUPT))
-
-
-def _looked_up(found: Entry | Absent) -> bytes:
-    return replies.absent(found.hold) if isinstance(found, Absent) else replies.entry(found)
-
-
-def _held(held: Held) -> bytes:
-    return replies.attributes(*held)
-
-
-def _listed(found: Sequence[Listed], plus: bool) -> bytes:
-    if plus:
-        return b"".join(replies.listed_plus(*one) for one in found)
-    return b"".join(
-        replies.listed(one.name, one.entry.attributes.number, one.entry.attributes.mode, one.after) for one in found
-    )
-
-
-def _sized(request: Request, value: bytes) -> bytes:
-    """Who asks with no room asks how much there has to be."""
-    room = request.fixed[0]
-    if not room:
-        return replies.xattr_size(len(value))
-    if len(value) > room:
-        raise OSError(errno.ERANGE, f"{len(value)} bytes do not fit into {room}")
-    return value
