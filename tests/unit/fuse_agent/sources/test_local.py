@@ -12,7 +12,7 @@ import pytest
 from paddleflow_fuse.sources.base import Kept
 from paddleflow_fuse.sources.local import LocalSource
 
-from tests.support.source_suite import SourceSuite, failing, names, store
+from tests.support.source_suite import KeepingSuite, failing, names, store
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def source(tmp_path: Path) -> Iterator[LocalSource]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-class TestLocal(SourceSuite):
+class TestLocal(KeepingSuite):
     pass
 
 
