@@ -7,19 +7,17 @@ from __future__ import annotations
 from typing import Final
 from zlib import crc32
 
+from .records import CHAIN, CODE, WORDS
 from .region import BITS, NODES, SPLIT, Region
 
 _FIRST_BITS: Final = 10
 
 
 class Index:
-    """
-    Of the records it knows two words: ``code`` and ``chain``, which are its own.
-    """
+    """Of the records two words are its own: CODE and CHAIN."""
 
-    def __init__(self, region: Region, code: int, chain: int, record: int) -> None:
+    def __init__(self, region: Region) -> None:
         self._buckets, self._words, self._counters = region.buckets, region.words, region.counters
-        self._code, self._chain, self._record = code, chain, record
         self._counters[BITS] = max(self._counters[BITS], _FIRST_BITS)
 
     @staticmethod
@@ -33,22 +31,22 @@ class Index:
 
     def add(self, slot: int, code: int) -> None:
         words, bucket = self._words, self._bucket(code)
-        base = slot * self._record
-        words[base + self._code] = code
-        words[base + self._chain] = self._buckets[bucket]
+        base = slot * WORDS
+        words[base + CODE] = code
+        words[base + CHAIN] = self._buckets[bucket]
         self._buckets[bucket] = slot
         if self._counters[NODES] > (1 << self._counters[BITS]) + self._counters[SPLIT]:
             self._grow()
 
     def remove(self, slot: int) -> None:
-        words, record, chain = self._words, self._record, self._chain
-        bucket = self._bucket(words[slot * record + self._code])
+        words = self._words
+        bucket = self._bucket(words[slot * WORDS + CODE])
         before, found = 0, self._buckets[bucket]
         while found != slot:
-            before, found = found, words[found * record + chain]
-        after = words[slot * record + chain]
+            before, found = found, words[found * WORDS + CHAIN]
+        after = words[slot * WORDS + CHAIN]
         if before:
-            words[before * record + chain] = after
+            words[before * WORDS + CHAIN] = after
         else:
             self._buckets[bucket] = after
 
@@ -66,16 +64,16 @@ class Index:
 
     def _grow(self) -> None:
         """The next bucket gives to a new one what one bit more sends there."""
-        words, record = self._words, self._record
+        words = self._words
         bits, split = self._counters[BITS], self._counters[SPLIT]
         slot, stays, goes = self._buckets[split], 0, 0
         while slot:
-            base = slot * record
-            after = words[base + self._chain]
-            if words[base + self._code] >> bits & 1:
-                words[base + self._chain], goes = goes, slot
+            base = slot * WORDS
+            after = words[base + CHAIN]
+            if words[base + CODE] >> bits & 1:
+                words[base + CHAIN], goes = goes, slot
             else:
-                words[base + self._chain], stays = stays, slot
+                words[base + CHAIN], stays = stays, slot
             slot = after
         self._buckets[split], self._buckets[split + (1 << bits)] = stays, goes
         if split + 1 == 1 << bits:

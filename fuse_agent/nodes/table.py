@@ -36,7 +36,7 @@ from .records import (
     Records,
     StaleError,
     State,
-)  # fmt: skip
+)
 from .region import BUSY, FREE, GRAVES, HAND, LISTINGS, NODES, TOP, Region
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Nodes:
         self._most = most
         self._words, self._counters = region.words, region.counters
         self._records = Records(region)
-        self._index = Index(region, CODE, CHAIN, WORDS)
+        self._index = Index(region)
         # Not in the region: whoever holds them dies with this process, or tells the next one.
         self._pins: dict[int, int] = {}
         if self._counters[BUSY]:
@@ -339,8 +339,8 @@ class Nodes:
         return self._records.take()
 
     def _make_room(self, folder: int) -> None:
-        """For one in the folder: what nobody holds and nobody asked for since the hand came by makes room. A few slots are looked at each time, so
-        that nobody waits for all of them; when none of them can go, the table grows."""
+        """For one in the folder: what nobody holds and nobody asked for since the hand came by makes room. A few slots are looked
+        at each time, so that nobody waits for all of them; when none of them can go, the table grows."""
         words = self._words
         for _step in range(_STEPS):
             slot = self._counters[HAND] + 1
@@ -385,7 +385,7 @@ class Nodes:
         alive = set(live)
         for slot in live:
             base = slot * WORDS
-            if S_ISDIR(words[base + MODE]) or slot == ROOT:
+            if S_ISDIR(words[base + MODE]):
                 for word in (FIRST, LAST, CHILDREN):
                     words[base + word] = 0
                 words[base + STATE] &= ~State.COMPLETE

@@ -50,17 +50,17 @@ class Agreed(NamedTuple):
         return isinstance(flag, Init) and bool(self.flags & flag)
 
 
-class Unfit(ValueError):  # noqa: N818 (a kernel that is, which is no error of ours)
+class UnfitError(ValueError):
     """A kernel that is too old to be served."""
 
 
 def agree(request: Request, wish: Wish) -> Agreed:
     """
-    :raises Unfit:
+    :raises UnfitError:
     """
     major, minor, read_ahead, _flags = request.fixed
     if (major, minor) < (MAJOR, OLDEST_MINOR):
-        raise Unfit(
+        raise UnfitError(
             f"The kernel speaks version {major}.{minor} of FUSE, but the agent needs {MAJOR}.{OLDEST_MINOR} or newer, "
             "which Linux has since 4.20."
         )

@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..operations import Held, Listed, Operations
-    from ..protocol.replies import Entry
+    from ..protocol.replies import Entry, Handle
     from ..protocol.requests import Request
 
     Call = Callable[[Operations, Caller, Request], Any]
     Pack = Callable[[Request, Any], bytes | memoryview]
 
 _BILLION: Final = 10**9
-_NOTHING = b""
 
 
 def caller(request: Request) -> Caller:
@@ -66,20 +65,42 @@ def _name(request: Request) -> bytes:
     return request.names[0]
 
 
-def _looked_up(found: Entry | Absent) -> bytes:
+def _nothing(_request: Request, _none: None) -> bytes:
+    return b""
+
+
+def _entry(_request: Request, found: Entry) -> bytes:
+    return replies.entry(found)
+
+
+def _looked_up(_request: Request, found: Entry | Absent) -> bytes:
     return replies.absent(found.hold) if isinstance(found, Absent) else replies.entry(found)
 
 
-def _held(held: Held) -> bytes:
+def _held(_request: Request, held: Held) -> bytes:
     return replies.attributes(*held)
 
 
-def _listed(found: Sequence[Listed], plus: bool) -> bytes:
-    if plus:
-        return b"".join(replies.listed_plus(*one) for one in found)
+def _opened(_request: Request, handle: Handle) -> bytes:
+    return replies.opened(handle)
+
+
+def _written(_request: Request, size: int) -> bytes:
+    return replies.written(size)
+
+
+def _data(_request: Request, data: bytes | memoryview) -> bytes | memoryview:
+    return data
+
+
+def _listed(_request: Request, found: Sequence[Listed]) -> bytes:
     return b"".join(
         replies.listed(one.name, one.entry.attributes.number, one.entry.attributes.mode, one.after) for one in found
     )
+
+
+def _listed_plus(_request: Request, found: Sequence[Listed]) -> bytes:
+    return b"".join(replies.listed_plus(*one) for one in found)
 
 
 def _sized(request: Request, value: bytes) -> bytes:
@@ -94,75 +115,75 @@ def _sized(request: Request, value: bytes) -> bytes:
 
 # By operation: whom to call with what, and how to pack what comes of it.
 CALLS: Final[dict[int, tuple[Call, Pack]]] = {
-    Op.LOOKUP: (lambda ops, who, r: ops.lookup(who, r.node, _name(r)), lambda _r, found: _looked_up(found)),
-    Op.GETATTR: (lambda ops, who, r: ops.getattr(who, r.node, _handle(r)), lambda _r, held: _held(held)),
-    Op.SETATTR: (lambda ops, who, r: ops.setattr(who, r.node, changes(r)), lambda _r, held: _held(held)),
-    Op.READLINK: (lambda ops, who, r: ops.readlink(who, r.node), lambda _r, target: target),
-    Op.SYMLINK: (lambda ops, who, r: ops.symlink(who, r.node, *r.names), lambda _r, entry: replies.entry(entry)),
+    Op.LOOKUP: (lambda ops, who, r: ops.lookup(who, r.node, _name(r)), _looked_up),
+    Op.GETATTR: (lambda ops, who, r: ops.getattr(who, r.node, _handle(r)), _held),
+    Op.SETATTR: (lambda ops, who, r: ops.setattr(who, r.node, changes(r)), _held),
+    Op.READLINK: (lambda ops, who, r: ops.readlink(who, r.node), _data),
+    Op.SYMLINK: (lambda ops, who, r: ops.symlink(who, r.node, *r.names), _entry),
     Op.MKNOD: (
         lambda ops, who, r: ops.mknod(who, r.node, _name(r), r.fixed[0], r.fixed[1]),
-        lambda _r, entry: replies.entry(entry),
+        _entry,
     ),
     Op.MKDIR: (
         lambda ops, who, r: ops.mkdir(who, r.node, _name(r), r.fixed[0]),
-        lambda _r, entry: replies.entry(entry),
+        _entry,
     ),
-    Op.UNLINK: (lambda ops, who, r: ops.unlink(who, r.node, _name(r)), lambda _r, _none: _NOTHING),
-    Op.RMDIR: (lambda ops, who, r: ops.rmdir(who, r.node, _name(r)), lambda _r, _none: _NOTHING),
+    Op.UNLINK: (lambda ops, who, r: ops.unlink(who, r.node, _name(r)), _nothing),
+    Op.RMDIR: (lambda ops, who, r: ops.rmdir(who, r.node, _name(r)), _nothing),
     Op.RENAME: (
         lambda ops, who, r: ops.rename(who, (r.node, r.names[0]), (r.fixed[0], r.names[1]), 0),
-        lambda _r, _none: _NOTHING,
+        _nothing,
     ),
     Op.RENAME2: (
         lambda ops, who, r: ops.rename(who, (r.node, r.names[0]), (r.fixed[0], r.names[1]), r.fixed[1]),
-        lambda _r, _none: _NOTHING,
+        _nothing,
     ),
     Op.LINK: (
         lambda ops, who, r: ops.link(who, r.fixed[0], r.node, _name(r)),
-        lambda _r, entry: replies.entry(entry),
+        _entry,
     ),
-    Op.OPEN: (lambda ops, who, r: ops.open(who, r.node, r.fixed[0]), lambda _r, handle: replies.opened(handle)),
+    Op.OPEN: (lambda ops, who, r: ops.open(who, r.node, r.fixed[0]), _opened),
     Op.CREATE: (
         lambda ops, who, r: ops.create(who, r.node, _name(r), r.fixed[1], r.fixed[0]),
         lambda _r, made: replies.created(*made),
     ),
-    Op.READ: (lambda ops, who, r: ops.read(who, r.node, *r.fixed[:3]), lambda _r, data: data),
+    Op.READ: (lambda ops, who, r: ops.read(who, r.node, *r.fixed[:3]), _data),
     Op.WRITE: (
         lambda ops, who, r: ops.write(who, r.node, r.fixed[0], r.fixed[1], r.data, r.fixed[3]),
-        lambda _r, size: replies.written(size),
+        _written,
     ),
-    Op.FLUSH: (lambda ops, who, r: ops.flush(who, r.node, r.fixed[0]), lambda _r, _none: _NOTHING),
-    Op.RELEASE: (lambda ops, who, r: ops.release(who, r.node, r.fixed[0]), lambda _r, _none: _NOTHING),
+    Op.FLUSH: (lambda ops, who, r: ops.flush(who, r.node, r.fixed[0]), _nothing),
+    Op.RELEASE: (lambda ops, who, r: ops.release(who, r.node, r.fixed[0]), _nothing),
     Op.FSYNC: (
         lambda ops, who, r: ops.fsync(who, r.node, r.fixed[0], bool(r.fixed[1] & FSYNC_FDATASYNC)),
-        lambda _r, _none: _NOTHING,
+        _nothing,
     ),
-    Op.OPENDIR: (lambda ops, who, r: ops.opendir(who, r.node), lambda _r, handle: replies.opened(handle)),
-    Op.READDIR: (_readdir(plus=False), lambda _r, found: _listed(found, plus=False)),
-    Op.READDIRPLUS: (_readdir(plus=True), lambda _r, found: _listed(found, plus=True)),
-    Op.RELEASEDIR: (lambda ops, who, r: ops.releasedir(who, r.node, r.fixed[0]), lambda _r, _none: _NOTHING),
+    Op.OPENDIR: (lambda ops, who, r: ops.opendir(who, r.node), _opened),
+    Op.READDIR: (_readdir(plus=False), _listed),
+    Op.READDIRPLUS: (_readdir(plus=True), _listed_plus),
+    Op.RELEASEDIR: (lambda ops, who, r: ops.releasedir(who, r.node, r.fixed[0]), _nothing),
     Op.FSYNCDIR: (
         lambda ops, who, r: ops.fsyncdir(who, r.node, r.fixed[0], bool(r.fixed[1] & FSYNC_FDATASYNC)),
-        lambda _r, _none: _NOTHING,
+        _nothing,
     ),
     Op.STATFS: (lambda ops, who, r: ops.statfs(who, r.node), lambda _r, space: replies.space(space)),
     Op.SETXATTR: (
         lambda ops, who, r: ops.setxattr(who, r.node, _name(r), bytes(r.data), r.fixed[1]),
-        lambda _r, _none: _NOTHING,
+        _nothing,
     ),
     Op.GETXATTR: (lambda ops, who, r: ops.getxattr(who, r.node, _name(r)), _sized),
     Op.LISTXATTR: (
         lambda ops, who, r: ops.listxattr(who, r.node),
         lambda r, names: _sized(r, b"".join(name + b"\0" for name in names)),
     ),
-    Op.REMOVEXATTR: (lambda ops, who, r: ops.removexattr(who, r.node, _name(r)), lambda _r, _none: _NOTHING),
-    Op.ACCESS: (lambda ops, who, r: ops.access(who, r.node, r.fixed[0]), lambda _r, _none: _NOTHING),
-    Op.FALLOCATE: (lambda ops, who, r: ops.fallocate(who, *r.fixed), lambda _r, _none: _NOTHING),
+    Op.REMOVEXATTR: (lambda ops, who, r: ops.removexattr(who, r.node, _name(r)), _nothing),
+    Op.ACCESS: (lambda ops, who, r: ops.access(who, r.node, r.fixed[0]), _nothing),
+    Op.FALLOCATE: (lambda ops, who, r: ops.fallocate(who, *r.fixed), _nothing),
     Op.LSEEK: (lambda ops, who, r: ops.lseek(who, *r.fixed), lambda _r, offset: replies.position(offset)),
     Op.COPY_FILE_RANGE: (
         lambda ops, who, r: ops.copy_file_range(who, (r.fixed[0], r.fixed[1]), (r.fixed[3], r.fixed[4]), r.fixed[5]),
-        lambda _r, size: replies.written(size),
+        _written,
     ),
 }
 # Nobody waits for these.
-UNANSWERED: Final = frozenset((Op.FORGET, Op.BATCH_FORGET, Op.INTERRUPT))
+FORGETS: Final = frozenset((Op.FORGET, Op.BATCH_FORGET))

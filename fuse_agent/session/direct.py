@@ -16,7 +16,7 @@ import trio
 from ..protocol import agree, replies, requests
 from ..protocol.codes import BACKING_CLOSE, BACKING_OPEN, Op
 from ..protocol.layout import BACKING
-from .calls import CALLS, UNANSWERED, caller
+from .calls import CALLS, FORGETS, caller
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -31,9 +31,9 @@ _LOG = logging.getLogger(__name__)
 _HEAD: Final = 4096
 # Requests that are answered in a row before others have their turn.
 _ROW: Final = 32
-# What the kernel says of a mount that is gone, of a request that nobody waits for any more, and when there is none.
+# What the kernel says of a mount that is gone, and of a request that nobody waits for any more.
 _GONE: Final = (errno.ENODEV, errno.ENOTCONN, errno.ECONNABORTED)
-_UNWANTED: Final = (errno.ENOENT,)
+_UNWANTED: Final = errno.ENOENT
 
 
 class GoneError(Exception):
@@ -61,7 +61,7 @@ class Direct:
     async def begin(cls, descriptor: int, wish: Wish) -> Direct:
         """Answers the kernel's first request.
 
-        :raises agree.Unfit:
+        :raises agree.UnfitError:
         """
         os.set_blocking(descriptor, False)
         buffer = bytearray(1 << 17)
@@ -71,7 +71,7 @@ class Direct:
             raise requests.MalformedError(request.number, f"operation {request.op} before INIT")
         try:
             agreed = agree.agree(request, wish)
-        except agree.Unfit:
+        except agree.UnfitError:
             os.write(descriptor, replies.failed(request.number, errno.EPROTO))
             raise
         os.write(descriptor, replies.done(request.number, agree.answer(agreed)))
@@ -91,15 +91,16 @@ class Direct:
             except GoneError:
                 nursery.cancel_scope.cancel()
 
-    def tell(self, notification: bytes) -> bool:
-        """Whether the kernel knew what it was told about.
+    def tell(self, *parts: bytes | memoryview) -> bool:
+        """An answer, or what the kernel is told unasked; whether anybody is there to take it. That the mount is gone is found by
+        who reads.
 
-        Never from within an operation on the same node: the kernel holds what it would have to take.
+        Nothing unasked from within an operation on the same node: the kernel holds what it would have to take.
         """
         try:
-            os.write(self._descriptor, notification)
+            os.writev(self._descriptor, parts)
         except OSError as error:
-            if error.errno in (*_GONE, *_UNWANTED):
+            if error.errno in (*_GONE, _UNWANTED):
                 return False
             raise
         return True
@@ -131,7 +132,7 @@ class Direct:
             except OSError as error:
                 if error.errno in _GONE:
                     raise GoneError from None
-                if error.errno in (*_UNWANTED, errno.EINTR):
+                if error.errno in (_UNWANTED, errno.EINTR):
                     continue
                 raise
             self._take(operations, nursery, self._view[:size])
@@ -142,24 +143,30 @@ class Direct:
 
     def _take(self, operations: Operations, nursery: trio.Nursery, packet: memoryview) -> None:
         try:
-            request = requests.parse(packet)
+            self._begin(operations, nursery, requests.parse(packet))
         except requests.UnknownOpError as unknown:
-            self._answer(replies.failed(unknown.number, errno.ENOSYS))
+            self._refuse(unknown.number, errno.ENOSYS)
         except requests.MalformedError as malformed:
             _LOG.error("%s", malformed)
             if malformed.number:
-                self._answer(replies.failed(malformed.number, errno.EIO))
+                self._refuse(malformed.number, errno.EIO)
+
+    def _begin(self, operations: Operations, nursery: trio.Nursery, request: Request) -> None:
+        if request.op == Op.IOCTL:  # Python asks with each open() whether a file is a terminal
+            self._refuse(request.number, errno.ENOTTY)
+        elif request.op in CALLS:
+            self._call(operations, nursery, request)
+        elif request.op == Op.INTERRUPT:
+            # What was answered meanwhile needs no more; what must not stop half-way shields itself.
+            scope = self._waiting.get(request.fixed[0])
+            if scope:
+                scope.cancel()
+        elif request.op in FORGETS:
+            operations.forget(requests.forgotten(request))
+        elif request.op == Op.DESTROY:
+            raise GoneError
         else:
-            if request.op == Op.IOCTL:  # Python asks with each open() whether a file is a terminal
-                self._answer(replies.failed(request.number, errno.ENOTTY))
-            elif request.op in CALLS:
-                self._call(operations, nursery, request)
-            elif request.op in UNANSWERED:
-                self._note(operations, request)
-            elif request.op == Op.DESTROY:
-                raise GoneError
-            else:
-                self._answer(replies.failed(request.number, errno.ENOSYS))
+            self._refuse(request.number, errno.ENOSYS)
 
     def _call(self, operations: Operations, nursery: trio.Nursery, request: Request) -> None:
         call, pack = CALLS[request.op]
@@ -172,12 +179,8 @@ class Direct:
                 nursery.start_soon(self._finish, request._replace(data=memoryview(b"")), found, pack, scope)
                 return
             body = pack(request, found)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 (a defect of one request is no reason to take the mount from all)
             self._fail(request, error)
-        except NotImplementedError:
-            self._answer(replies.failed(request.number, errno.ENOSYS))
-        except Exception:  # noqa: BLE001 (a defect of one request is no reason to take the mount from all)
-            self._defect(request)
         else:
             self._succeed(request, body)
 
@@ -188,53 +191,34 @@ class Direct:
         try:
             with scope:
                 body = pack(request, await work)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 (as above)
             self._fail(request, error)
-        except Exception:  # noqa: BLE001 (as above)
-            self._defect(request)
         else:
             if not scope.cancelled_caught:
                 self._succeed(request, body)
             elif trio.current_time() >= scope.deadline:
                 self._fail(request, OSError(errno.EIO, f"it took more than {self._longest:g} s"))
             else:
-                self._answer(replies.failed(request.number, errno.EINTR))
+                self._refuse(request.number, errno.EINTR)
         finally:
             del self._waiting[request.number]
 
-    def _note(self, operations: Operations, request: Request) -> None:
-        if request.op == Op.INTERRUPT:
-            # What was answered meanwhile needs no more; what must not stop half-way shields itself.
-            scope = self._waiting.get(request.fixed[0])
-            if scope:
-                scope.cancel()
-            return
-        try:
-            operations.forget(requests.forgotten(request))
-        except requests.MalformedError as malformed:
-            _LOG.error("%s", malformed)
-
     def _succeed(self, request: Request, body: bytes | memoryview) -> None:
-        self._answer(replies.header(request.number, len(body)), body)
+        self.tell(replies.header(request.number, len(body)), body)
 
-    def _fail(self, request: Request, error: OSError) -> None:
-        if not error.errno:
-            self._defect(request)
-            return
-        _LOG.debug("%s of node %d: %s", Op(request.op).name, request.node, error)
-        self._answer(replies.failed(request.number, error.errno))
+    def _fail(self, request: Request, error: Exception) -> None:
+        what = f"{Op(request.op).name} of node {request.node}"
+        if isinstance(error, NotImplementedError):
+            self._refuse(request.number, errno.ENOSYS)
+        elif isinstance(error, OSError) and error.errno:
+            _LOG.debug("%s: %s", what, error)
+            self._refuse(request.number, error.errno)
+        else:
+            _LOG.error("%s failed by a defect of the agent", what, exc_info=error)
+            self._refuse(request.number, errno.EIO)
 
-    def _defect(self, request: Request) -> None:
-        _LOG.exception("%s of node %d failed by a defect of the agent", Op(request.op).name, request.node)
-        self._answer(replies.failed(request.number, errno.EIO))
-
-    def _answer(self, *parts: bytes | memoryview) -> None:
-        try:
-            os.writev(self._descriptor, parts)
-        except OSError as error:
-            # That the mount is gone is found by who reads.
-            if error.errno not in (*_GONE, *_UNWANTED):
-                raise
+    def _refuse(self, number: int, code: int) -> None:
+        self.tell(replies.failed(number, code))
 
 
 async def _read(descriptor: int, buffer: bytearray) -> int:

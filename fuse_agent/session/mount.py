@@ -4,7 +4,6 @@ never within that: nor does anything here open a path below a mount point."""
 
 from __future__ import annotations
 
-import array
 import ctypes
 import errno
 import os
@@ -150,11 +149,9 @@ def _by_fusermount(point: Path, source: str, options: Options) -> int:
         )
         if done.returncode:
             raise MountError(0, f"Cannot mount {source} on {point}: {done.stderr.strip()}", str(point))
-        descriptors = array.array("i")
-        _data, given, _flags, _address = ours.recvmsg(1, socket.CMSG_SPACE(descriptors.itemsize))
-    descriptors.frombytes(given[0][2][: descriptors.itemsize])
-    os.set_inheritable(descriptors[0], False)
-    return descriptors[0]
+        _data, (descriptor,), _flags, _address = socket.recv_fds(ours, 1, 1)
+    os.set_inheritable(descriptor, False)
+    return descriptor
 
 
 def _plain(text: str) -> str:

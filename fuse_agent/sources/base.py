@@ -130,10 +130,6 @@ class ChangedError(OSError):
         super().__init__(errno.ESTALE, "it was replaced meanwhile", path)
 
 
-def refused(code: int, path: bytes, why: str) -> OSError:
-    return OSError(code, why, path)
-
-
 def parent(path: bytes) -> bytes:
     return path.rpartition(b"/")[0]
 

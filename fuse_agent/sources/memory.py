@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -78,7 +79,7 @@ class MemoryStore(Store):
 
     def _there(self, key: str) -> Object:
         if key not in self._objects:
-            raise FileNotFoundError(2, "no object has this key", key)
+            raise FileNotFoundError(errno.ENOENT, "no object has this key", key)
         return self._objects[key]
 
     def _put(self, key: str, data: bytes, metadata: Mapping[str, str]) -> Object:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from .base import NOTHING, Abilities, Found, Kept, Kind, Listed, Page, Source, is_name, parent, refused
+from .base import NOTHING, Abilities, Found, Kept, Kind, Listed, Page, Source, is_name, parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -95,15 +95,12 @@ class ObjectSource(Source):
         if not path:
             return Found(Kind.FOLDER)
         folder = self._pool.submit(self._is_folder, key)
-        try:
-            file: Object | None = self._store.head(key)
-        except FileNotFoundError:
-            file = None
+        file = self._head(key)
         if folder.result():
             self.shadowed += file is not None
             return self._folder(key)
         if file is None:
-            raise refused(errno.ENOENT, path, "no object has this key")
+            raise OSError(errno.ENOENT, "no object has this key", path)
         return self._found(file)
 
     def list(self, path: bytes) -> Iterator[Page]:
@@ -119,7 +116,6 @@ class ObjectSource(Source):
                     hidden += 1
             folders = {one.name for one in page}
             for item in keys.objects:
-                there = True
                 name = item.key[len(prefix) :].encode()
                 if name in folders:
                     self.shadowed += 1
@@ -127,10 +123,10 @@ class ObjectSource(Source):
                     page.append(Listed(name, self._listed(item)))
                 else:
                     hidden += bool(name)  # the folder's own object has none
-            there = there or bool(page or hidden)
+            there = there or bool(keys.objects or keys.prefixes)
             yield Page(page, hidden)
         if not there:
-            raise refused(errno.ENOENT, path, "no object has a key with this prefix")
+            raise OSError(errno.ENOENT, "no object has a key with this prefix", path)
 
     def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
         return self._store.get(self._key(path), version, offset, size)
@@ -138,7 +134,7 @@ class ObjectSource(Source):
     def target(self, path: bytes) -> bytes:
         text = self._store.head(self._key(path)).metadata.get(_LINK)
         if text is None:
-            raise refused(errno.EINVAL, path, "it is no symbolic link")
+            raise OSError(errno.EINVAL, "it is no symbolic link", path)
         return bytes.fromhex(text)
 
     # --- what is changed ---------------------------------------------------------------------
@@ -153,58 +149,51 @@ class ObjectSource(Source):
 
     def link(self, path: bytes, target: bytes) -> Found:
         if len(target) > LONGEST_TARGET:
-            raise refused(
+            raise OSError(
                 errno.ENAMETOOLONG,
-                path,
                 f"its target has {len(target)} bytes, but at most {LONGEST_TARGET} can be kept",
+                path,
             )
         self._absent(path)
         return self._found(self._put_empty(self._key(path), {_LINK: target.hex()}))
 
     def remove(self, path: bytes) -> None:
         if self.find(path).kind is Kind.FOLDER:
-            raise refused(errno.EISDIR, path, "it is a folder")
+            raise OSError(errno.EISDIR, "it is a folder", path)
         self._store.delete([self._key(path)])
         self._keep_parent(path)
 
     def remove_folder(self, path: bytes) -> None:
         if self.find(path).kind is not Kind.FOLDER:
-            raise refused(errno.ENOTDIR, path, "it is no folder")
+            raise OSError(errno.ENOTDIR, "it is no folder", path)
         self._empty(path)
         self._store.delete([f"{self._key(path)}/"])
         self._keep_parent(path)
 
     def rename(self, old: bytes, new: bytes) -> None:
-        source = self.find(old)
-        try:
-            there: Found | None = self.find(new)
-        except FileNotFoundError:
-            there = None
+        source, there = self.find(old), self._there(new)
         if source.kind is Kind.FOLDER:
             if there and there.kind is not Kind.FOLDER:
-                raise refused(errno.ENOTDIR, new, "it is no folder, and would be replaced by one")
+                raise OSError(errno.ENOTDIR, "it is no folder, and would be replaced by one", new)
             if there:
                 self._empty(new)
             self._move_folder(self._key(old) + "/", self._key(new) + "/")
         else:
             if there and there.kind is Kind.FOLDER:
-                raise refused(errno.EISDIR, new, "it is a folder, and would be replaced by a file")
+                raise OSError(errno.EISDIR, "it is a folder, and would be replaced by a file", new)
             self._store.copy(self._key(old), self._key(new))
             self._store.delete([self._key(old)])
         self._keep_parent(old)
 
     def keep(self, path: bytes, kept: Kept) -> Found:
         if not self._options.persist:
-            raise refused(
-                errno.EPERM, path, "this file system keeps no owners, modes and times; persistAttributes would"
+            raise OSError(
+                errno.EPERM, "this file system keeps no owners, modes and times; persistAttributes would", path
             )
         key = self._key(path)
         if self.find(path).kind is Kind.FOLDER:
             key += "/"
-            try:
-                before = self._store.head(key)
-            except FileNotFoundError:
-                before = self._put_empty(key, {})
+            before = self._head(key) or self._put_empty(key, {})
         else:
             before = self._store.head(key)
         after = self._store.copy(key, key, {**before.metadata, **self._metadata(kept)})
@@ -216,23 +205,28 @@ class ObjectSource(Source):
         try:
             return self._root + path.decode() if path else self._root.rstrip("/")
         except UnicodeDecodeError:
-            raise refused(errno.EILSEQ, path, "keys are text in UTF-8") from None
+            raise OSError(errno.EILSEQ, "keys are text in UTF-8", path) from None
+
+    def _head(self, key: str) -> Object | None:
+        try:
+            return self._store.head(key)
+        except FileNotFoundError:
+            return None
+
+    def _there(self, path: bytes) -> Found | None:
+        try:
+            return self.find(path)
+        except FileNotFoundError:
+            return None
 
     def _is_folder(self, key: str) -> bool:
         if self._options.implicit_folders:
             return any(keys.objects or keys.prefixes for keys in self._store.list(f"{key}/", most=1))
-        try:
-            self._store.head(f"{key}/")
-        except FileNotFoundError:
-            return False
-        return True
+        return self._head(f"{key}/") is not None
 
     def _folder(self, key: str) -> Found:
-        if not self._options.persist:
-            return Found(Kind.FOLDER)
-        try:
-            marker = self._store.head(f"{key}/")
-        except FileNotFoundError:
+        marker = self._head(f"{key}/") if self._options.persist else None
+        if marker is None:
             return Found(Kind.FOLDER)
         return self._found(marker)._replace(kind=Kind.FOLDER, size=0, version=b"")
 
@@ -266,17 +260,14 @@ class ObjectSource(Source):
         return self._store.put(key, -1, 0, metadata)
 
     def _absent(self, path: bytes) -> None:
-        try:
-            self.find(path)
-        except FileNotFoundError:
-            return
-        raise refused(errno.EEXIST, path, "it is there already")
+        if self._there(path):
+            raise OSError(errno.EEXIST, "it is there already", path)
 
     def _empty(self, path: bytes) -> None:
         marker = f"{self._key(path)}/"
         for keys in self._store.list(marker, most=2):
             if any(item.key != marker for item in keys.objects):
-                raise refused(errno.ENOTEMPTY, path, "the folder is not empty")
+                raise OSError(errno.ENOTEMPTY, "the folder is not empty", path)
 
     def _keep_parent(self, path: bytes) -> None:
         """A folder does not vanish with the last of its files."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 import hypothesis
@@ -58,13 +58,6 @@ class Kernel:
 @pytest.fixture
 def kernel() -> Kernel:
     return Kernel()
-
-
-@pytest.fixture
-def region() -> Iterator[Region]:
-    made = Region.create()
-    yield made
-    made.close()
 
 
 @pytest.fixture

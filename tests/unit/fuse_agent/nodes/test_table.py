@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 
 import pytest
 from paddleflow_fuse.nodes.records import ROOT, Known, StaleError, number
@@ -14,13 +13,6 @@ from paddleflow_fuse.nodes.table import Nodes
 
 FILE = Known(stat.S_IFREG | 0o644, uid=5, gid=6, size=10, number=77, mtime=-1, ctime=2, atime=3, holds=4, name_holds=5)
 FOLDER = Known(stat.S_IFDIR | 0o755, number=78)
-
-
-@pytest.fixture
-def region() -> Iterator[Region]:
-    made = Region.create()
-    yield made
-    made.close()
 
 
 @pytest.fixture

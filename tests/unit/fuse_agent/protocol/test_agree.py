@@ -7,7 +7,7 @@ import struct
 
 import pytest
 from paddleflow_fuse.protocol import layout
-from paddleflow_fuse.protocol.agree import Unfit, Wish, agree, answer, lacking
+from paddleflow_fuse.protocol.agree import UnfitError, Wish, agree, answer, lacking
 from paddleflow_fuse.protocol.codes import Init, Op
 from paddleflow_fuse.protocol.requests import Request, parse
 
@@ -26,7 +26,7 @@ def test_the_older_of_both_versions_is_spoken() -> None:
 
 
 def test_a_kernel_that_is_too_old_is_told_from_when_on_it_would_do() -> None:
-    with pytest.raises(Unfit, match=r"speaks version 7\.27 of FUSE, but the agent needs 7\.28 .* since 4\.20"):
+    with pytest.raises(UnfitError, match=r"speaks version 7\.27 of FUSE, but the agent needs 7\.28 .* since 4\.20"):
         agree(asks(minor=27), Wish())
 
 

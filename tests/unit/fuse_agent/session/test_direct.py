@@ -7,15 +7,15 @@ import errno
 import logging
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
 import trio
 from paddleflow_fuse.operations import Absent, Caller, Operations
 from paddleflow_fuse.protocol import layout
-from paddleflow_fuse.protocol.agree import Unfit, Wish
+from paddleflow_fuse.protocol.agree import UnfitError, Wish
 from paddleflow_fuse.protocol.codes import RESENT, Init, Notify, Op
 from paddleflow_fuse.protocol.replies import Entry
 from paddleflow_fuse.session.direct import Direct
@@ -52,23 +52,25 @@ def init(minor: int = 45) -> bytes:
     return struct.pack("<IIIII44x", 7, minor, 131072, OFFER & 0xFFFFFFFF, OFFER >> 32)
 
 
-@asynccontextmanager
-async def served(operations: Operations, longest: float = 60.0) -> AsyncIterator[Kernel]:
+@contextmanager
+def connected() -> Iterator[tuple[Kernel, int]]:
+    """A kernel, and the descriptor to serve it by."""
     ours, theirs = trio.socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
-        kernel = Kernel(ours)
+        yield Kernel(ours), theirs.fileno()
+
+
+@asynccontextmanager
+async def served(operations: Operations, longest: float = 60.0) -> AsyncIterator[Kernel]:
+    with connected() as (kernel, descriptor):
         await kernel.ask(Op.INIT, init())
-        session = await Direct.begin(theirs.fileno(), Wish())
+        session = await Direct.begin(descriptor, Wish())
         await kernel.answer()
-        session = Direct(theirs.fileno(), session.agreed, longest)
+        session = Direct(descriptor, session.agreed, longest)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(session.serve, operations)
             yield kernel
             await kernel.ask(Op.DESTROY)
-
-
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    trio.run(test)
 
 
 class Slow(Operations):
@@ -105,29 +107,25 @@ ABSENT = 0
 
 def test_what_kernel_and_agent_can_is_agreed_on_first() -> None:
     async def test() -> None:
-        ours, theirs = trio.socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours, theirs:
-            kernel = Kernel(ours)
+        with connected() as (kernel, descriptor):
             number = await kernel.ask(Op.INIT, init(minor=40))
-            session = await Direct.begin(theirs.fileno(), Wish())
+            session = await Direct.begin(descriptor, Wish())
             answered, error, body = await kernel.answer()
             assert (answered, error, layout.INIT_OUT.unpack(body)[:2]) == (number, 0, (7, 40))
             assert session.agreed.minor == 40
 
-    run(test)
+    trio.run(test)
 
 
 def test_a_kernel_that_is_too_old_is_told_so() -> None:
     async def test() -> None:
-        ours, theirs = trio.socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours, theirs:
-            kernel = Kernel(ours)
+        with connected() as (kernel, descriptor):
             await kernel.ask(Op.INIT, init(minor=20))
-            with pytest.raises(Unfit):
-                await Direct.begin(theirs.fileno(), Wish())
+            with pytest.raises(UnfitError):
+                await Direct.begin(descriptor, Wish())
             assert (await kernel.answer())[1] == errno.EPROTO
 
-    run(test)
+    trio.run(test)
 
 
 def test_what_is_known_is_answered_and_who_asked_is_told() -> None:
@@ -143,7 +141,7 @@ def test_what_is_known_is_answered_and_who_asked_is_told() -> None:
             Caller(uid=5, gid=6, pid=7, number=again & ~RESENT, again=True),
         ]
 
-    run(test)
+    trio.run(test)
 
 
 def test_who_waits_holds_up_nobody() -> None:
@@ -156,7 +154,7 @@ def test_who_waits_holds_up_nobody() -> None:
             operations.go_on.set()
             assert (await kernel.answer())[:2] == (late, ABSENT)
 
-    run(test)
+    trio.run(test)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +173,7 @@ def test_what_fails_is_answered_with_an_errno_and_the_loop_goes_on(
             await kernel.ask(Op.LOOKUP, b"name\0")
             assert (await kernel.answer())[1] == 0
 
-    run(test)
+    trio.run(test)
     told = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert bool(told) == (error == errno.EIO)
 
@@ -195,7 +193,7 @@ def test_who_is_interrupted_is_told_at_once_unless_it_must_not_stop_half_way() -
             operations.go_on.set()
             assert (await kernel.answer())[:2] == (shielded, ABSENT)
 
-    run(test)
+    trio.run(test)
 
 
 def test_nobody_waits_for_ever() -> None:
@@ -204,7 +202,7 @@ def test_nobody_waits_for_ever() -> None:
             late = await kernel.ask(Op.LOOKUP, b"late\0")
             assert (await kernel.answer())[:2] == (late, errno.EIO)
 
-    run(test)
+    trio.run(test)
 
 
 def test_what_is_forgotten_is_not_answered() -> None:
@@ -218,7 +216,7 @@ def test_what_is_forgotten_is_not_answered() -> None:
             assert (await kernel.answer())[0] == number
         assert operations.forgotten == [(8, 3), (8, 1), (9, 2)]
 
-    run(test)
+    trio.run(test)
 
 
 def test_what_is_not_known_here_is_refused_and_python_is_told_that_no_file_is_a_terminal() -> None:
@@ -237,18 +235,16 @@ def test_what_is_not_known_here_is_refused_and_python_is_told_that_no_file_is_a_
             number = await kernel.ask(Op.STATFS)
             assert (await kernel.answer())[0] == number
 
-    run(test)
+    trio.run(test)
 
 
 def test_who_takes_over_asks_for_what_was_not_answered() -> None:
     async def test() -> None:
-        ours, theirs = trio.socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours, theirs:
-            kernel = Kernel(ours)
+        with connected() as (kernel, descriptor):
             await kernel.ask(Op.INIT, init())
-            session = await Direct.begin(theirs.fileno(), Wish())
+            session = await Direct.begin(descriptor, Wish())
             await kernel.answer()
             session.take_over()
             assert await kernel.answer() == (0, -Notify.RESEND, b"")
 
-    run(test)
+    trio.run(test)
