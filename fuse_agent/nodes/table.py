@@ -67,11 +67,12 @@ class Nodes:
         if self._counters[BUSY]:
             self._repair()
         if not self._counters[TOP]:
-            self._counters[TOP] = 2  # slot 0 is none, and 1 the root
             self._counters[NODES] = 1
             self._words[ROOT * WORDS + PARENT] = NOBODY
             self._words[ROOT * WORDS + MODE] = S_IFDIR
             self._words[ROOT * WORDS + STATE] = State.LIVE
+            # Last, since who is killed before has begun nothing. Slot 0 is none, and 1 the root.
+            self._counters[TOP] = 2
 
     def __len__(self) -> int:
         count: int = self._counters[NODES]

@@ -204,3 +204,16 @@ def test_a_writer_killed_while_it_adds_leaves_a_table_that_works(writes: int) ->
     assert again.add(ROOT, b"after", FILE) not in there.values()
     for region in (nodes.region, again.region):
         region.close()
+
+
+@pytest.mark.parametrize("writes", range(12))
+def test_a_writer_killed_before_the_first_name_has_begun_nothing(region: Region, writes: int) -> None:
+    before, life = Region.adopt(os.dup(region.descriptor)), Life()
+    life.doom(writes)
+    with contextlib.suppress(KilledError):
+        Nodes(mortal(before, life))
+    before.close()
+    nodes = Nodes(region)
+    assert (len(nodes), nodes.path(ROOT), list(nodes.children(ROOT))) == (1, [], [])
+    assert nodes.find(ROOT, b"a") == 0
+    assert nodes.find(ROOT, b"a") != nodes.add(ROOT, b"a", FILE)
