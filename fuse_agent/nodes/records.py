@@ -7,6 +7,7 @@ is ever given twice.
 
 from __future__ import annotations
 
+import errno
 import struct
 from hashlib import blake2b
 from stat import S_ISDIR
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 ROOT: Final = 1
 # Of each record, by number of 32 bits ...
 STATE, _GENERATION, PARENT, CODE, CHAIN = 0, 1, 2, 3, 6
-NEXT, PREVIOUS, ORDER, LOOKUPS, MODE, _UID, _GID, LISTED = range(7, 15)
+NEXT, PREVIOUS, ORDER, LOOKUPS, MODE, _UID, _GID, LISTED, LISTED_UNTIL = range(7, 16)
 FIRST, LAST, CHILDREN, LAST_ORDER = range(16, 20)  # a folder's, where anything else has size and version
 WORDS: Final = RECORD // 4
 # ... and of 64. Name and version say where in the arena and how long, in one number: a writer may be killed between two.
@@ -36,12 +37,15 @@ class State:
 
     LIVE: Final = 1
     NAMED: Final = 2  # its name means it; one that was renamed over, removed or replaced is reached by number alone
-    COMPLETE: Final = 4  # a folder whose every name is known
-    USED: Final = 8  # since the hand came by
+    USED: Final = 4  # since the hand came by
+    WRITTEN: Final = 8
 
 
-class StaleError(LookupError):
-    """The number of a node that is gone."""
+class StaleError(OSError):
+    """The number of a node that is gone. Who looks its name up again finds what it means now."""
+
+    def __init__(self, node: int) -> None:
+        super().__init__(errno.ESTALE, f"node {node} is gone")
 
 
 class Known(NamedTuple):

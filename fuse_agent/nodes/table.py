@@ -8,6 +8,7 @@ anew from the records.
 from __future__ import annotations
 
 import contextlib
+import errno
 from stat import S_IFDIR, S_ISDIR
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,6 +21,7 @@ from .records import (
     LAST,
     LAST_ORDER,
     LISTED,
+    LISTED_UNTIL,
     LOOKUPS,
     MODE,
     NAME,
@@ -92,17 +94,18 @@ class Nodes:
         """A node that the name means from now on, whatever it meant before."""
         folder = self._folder(parent)
         with self._marked():
-            before = self._find(folder, name)
-            if before:
-                self._unname(before)
             slot = self._take(folder)
+            before = self._find(folder, name)  # now, since it may have made room
             base = slot * WORDS
             self._records.fill(slot, known)
             self._records.put(slot, NAME, name)
             if not S_ISDIR(known.mode):
                 self._records.put(slot, VERSION, version)
             self._words[base + STATE] = State.LIVE  # not used yet: a long listing pushes out nothing that is
-            self._enter(slot, folder, name)
+            if before:
+                self._supplant(before, slot, name)
+            else:
+                self._enter(slot, folder, name)
         return self._records.node(slot)
 
     def unname(self, node: int) -> None:
@@ -183,12 +186,14 @@ class Nodes:
     def was_seen(self, node: int, listing: int) -> bool:
         return bool(self._words[self._records.slot(node) * WORDS + LISTED] == listing)
 
-    def complete(self, node: int, whole: bool) -> None:
-        state = self._records.slot(node) * WORDS + STATE
-        self._words[state] = self._words[state] | State.COMPLETE if whole else self._words[state] & ~State.COMPLETE
+    def complete(self, node: int, until: int) -> None:
+        """Every name of the folder is known, and taken for granted until that second of the clock; 0 takes it back."""
+        self._words[self._records.slot(node) * WORDS + LISTED_UNTIL] = until
 
-    def is_complete(self, node: int) -> bool:
-        return bool(self._words[self._records.slot(node) * WORDS + STATE] & State.COMPLETE)
+    def complete_until(self, node: int) -> int:
+        """0 when some name may be unknown, or was taken out to make room."""
+        until: int = self._words[self._records.slot(node) * WORDS + LISTED_UNTIL]
+        return until
 
     # --- what is known of a node -------------------------------------------------------------
 
@@ -212,6 +217,13 @@ class Nodes:
         slot = self._records.slot(node)
         with self._marked():
             self._records.replace(slot, VERSION, version)
+
+    def mark_written(self, node: int) -> None:
+        """By passthrough, it may be: what the kernel keeps of it need not be what it is now."""
+        self._words[self._records.slot(node) * WORDS + STATE] |= State.WRITTEN
+
+    def was_written(self, node: int) -> bool:
+        return bool(self._words[self._records.slot(node) * WORDS + STATE] & State.WRITTEN)
 
     # --- who holds a node --------------------------------------------------------------------
 
@@ -250,7 +262,7 @@ class Nodes:
     def _folder(self, node: int) -> int:
         slot = self._records.slot(node)
         if not S_ISDIR(self._words[slot * WORDS + MODE]):
-            raise NotADirectoryError(node)
+            raise NotADirectoryError(errno.ENOTDIR, f"node {node} is no folder")
         return slot
 
     def _name(self, slot: int) -> bytes:
@@ -279,6 +291,22 @@ class Nodes:
         words[above + CHILDREN] += 1
         words[base + STATE] |= State.NAMED
         self._index.add(slot, self._index.code(folder, name))
+
+    def _supplant(self, before: int, slot: int, name: bytes) -> None:
+        """In the place of the node that the name meant: who reads a listing meets the name once."""
+        words, old, base = self._words, before * WORDS, slot * WORDS
+        folder = words[old + PARENT]
+        order, previous, following = words[old + ORDER], words[old + PREVIOUS], words[old + NEXT]
+        self._leave(before)
+        above = folder * WORDS
+        words[base + PARENT], words[base + PREVIOUS], words[base + NEXT] = folder, previous, following
+        words[base + ORDER] = order
+        words[previous * WORDS + NEXT if previous else above + FIRST] = slot
+        words[following * WORDS + PREVIOUS if following else above + LAST] = slot
+        words[above + CHILDREN] += 1
+        words[base + STATE] |= State.NAMED
+        self._index.add(slot, self._index.code(folder, name))
+        self._free_unheld(before)
 
     def _leave(self, slot: int) -> None:
         words, base = self._words, slot * WORDS
@@ -355,7 +383,7 @@ class Nodes:
                 words[base + STATE] = state & ~State.USED
                 continue
             if state & State.NAMED:
-                words[words[base + PARENT] * WORDS + STATE] &= ~State.COMPLETE
+                words[words[base + PARENT] * WORDS + LISTED_UNTIL] = 0
             self._unname(slot)
             if self._counters[NODES] < self._most:
                 return
@@ -387,9 +415,8 @@ class Nodes:
         for slot in live:
             base = slot * WORDS
             if S_ISDIR(words[base + MODE]):
-                for word in (FIRST, LAST, CHILDREN):
+                for word in (FIRST, LAST, CHILDREN, LISTED_UNTIL):
                     words[base + word] = 0
-                words[base + STATE] &= ~State.COMPLETE
         named: dict[tuple[int, bytes], int] = {}
         for slot in sorted(live, key=lambda slot: words[slot * WORDS + ORDER]):
             base = slot * WORDS

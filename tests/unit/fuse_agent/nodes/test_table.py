@@ -102,6 +102,18 @@ def test_attributes_change_and_kind_and_number_do_not(nodes: Nodes) -> None:
         nodes.add(node, b"below a file", FILE)
 
 
+def test_a_name_that_means_something_else_keeps_its_place_in_a_listing(nodes: Nodes) -> None:
+    first, last = (nodes.add(ROOT, name, FILE, b"1") for name in (b"first", b"last"))
+    before = list(nodes.children(ROOT))
+    nodes.looked_up(first)
+    others = [nodes.add(ROOT, name, FILE, b"2") for name in (b"first", b"last")]
+    after = list(nodes.children(ROOT))
+    assert [one._replace(node=0) for one in after] == [one._replace(node=0) for one in before]
+    assert [one.node for one in after] == others
+    assert nodes.count(ROOT) == 2
+    assert (first in nodes, last in nodes) == (True, False)
+
+
 def test_a_rename_takes_along_what_is_below_and_replaces_what_is_there(nodes: Nodes) -> None:
     folder = nodes.add(ROOT, b"old", FOLDER)
     below = nodes.add(folder, b"a", FILE)
@@ -161,17 +173,15 @@ def test_what_a_whole_listing_did_not_name_is_told_apart(nodes: Nodes) -> None:
     listing = nodes.begin_listing()
     nodes.seen(old[0], listing)
     assert [nodes.was_seen(node, listing) for node in old] == [True, False]
-    assert not nodes.is_complete(ROOT)
-    nodes.complete(ROOT, True)
-    assert nodes.is_complete(ROOT)
-    nodes.complete(ROOT, False)
-    assert not nodes.is_complete(ROOT)
+    assert nodes.complete_until(ROOT) == 0
+    nodes.complete(ROOT, 10)
+    assert nodes.complete_until(ROOT) == 10
 
 
 def test_names_that_nobody_holds_make_room_and_those_in_use_come_last(region: Region) -> None:
     nodes = Nodes(region, most=50)
     folder = nodes.add(ROOT, b"folder", FOLDER)
-    nodes.complete(folder, True)
+    nodes.complete(folder, 10)
     held = nodes.add(folder, b"held", FILE)
     nodes.looked_up(held)
     often = nodes.add(folder, b"often", FILE)
@@ -180,7 +190,7 @@ def test_names_that_nobody_holds_make_room_and_those_in_use_come_last(region: Re
         assert nodes.find(folder, b"often") == often
     assert len(nodes) <= 52
     assert held in nodes
-    assert not nodes.is_complete(folder)
+    assert nodes.complete_until(folder) == 0
 
 
 def test_the_table_grows_when_the_kernel_holds_all(region: Region) -> None:

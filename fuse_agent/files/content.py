@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What files hold: from the caches where they have it, else from the source by way of them.
+
+A content is that of one version, under a key of its own, so that nothing that was kept is ever of another.
+"""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import os
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+from ..cache.disk import key
+from .ahead import Range, Reader, overlap, requests, without
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..cache.disk import Disk, File
+    from ..cache.memory import Memory
+    from ..nodes.table import Nodes
+    from ..operations import Soon
+    from ..sources.base import Source
+    from .names import Names
+    from .view import Settings
+    from .work import Flight, Work
+
+# Fetched whole by one request, as soon as anything of it is wanted.
+SMALL: Final = 1 << 20
+# Requests that one file has on their way.
+_AT_ONCE: Final = 8
+# Of memory, where there is no disk: what is asked for and kept as one.
+_BLOCK: Final = 1 << 20
+# Contents of files that nobody has open, as on a mount without opens.
+_IDLE: Final = 256
+LARGEST: Final = 8 << 20
+
+
+class Content:
+    """
+    :ivar file: what the disk has of it; None where there is no disk, or it has no room
+    """
+
+    def __init__(self, keeper: Contents, node: int, version: bytes, size: int, digest: bytes) -> None:
+        self.node, self.version, self.size, self.digest = node, version, size, digest
+        self._keeper = keeper
+        self._flights: list[tuple[Range, Flight]] = []
+        self._readers: dict[int, Reader] = {}
+        self.file: File | None = None
+
+    @property
+    def whole(self) -> bool:
+        return self.file is not None and self.file.whole
+
+    def read(self, handle: int, offset: int, size: int) -> Soon[bytes | memoryview]:
+        asked = Range(offset, max(min(size, self.size - offset), 0))
+        if not asked.size:
+            return b""
+        reader = self._readers.get(handle)
+        if reader is None:
+            reader = self._readers[handle] = Reader()
+        window = 0 if self.whole else reader.window(asked, self._keeper.ahead)
+        found = self._at_hand(asked)
+        if found is None:
+            return self._read(asked, window)
+        if window:
+            self._fetch(asked, window)
+        return found
+
+    async def whole_range(self, one: Range) -> bytes:
+        """All of it, from wherever it is."""
+        parts = []
+        for offset in range(one.offset, one.end, LARGEST):
+            found = self.read(-1, offset, min(LARGEST, one.end - offset))
+            part = await found if inspect.isawaitable(found) else found
+            parts.append(bytes(part))
+        return b"".join(parts)
+
+    def leave(self, handle: int) -> None:
+        self._readers.pop(handle, None)
+
+    async def fetch_all(self) -> None:
+        """Until the disk has it whole, or has no room for that."""
+        while self.file is not None and not self.file.whole:
+            begun = self._fetch(Range(0, self.size), 0)
+            if not begun and not self._flights:
+                return
+            await self._flights[0][1].result()
+
+    async def _read(self, asked: Range, window: int) -> bytes | memoryview:
+        self._fetch(asked, window)
+        for one, flight in list(self._flights):
+            if overlap(one, asked):
+                await flight.result()
+        found = await self._keeper.work.ask(self._wait_at_hand, asked)
+        if found is None:
+            # What came was pushed out at once, or never kept.
+            found = await self._keeper.direct(self, asked)
+        return found
+
+    def _fetch(self, asked: Range, window: int) -> bool:
+        """Begins to; whether there was anything left to begin."""
+        if self.size <= SMALL:
+            wanted = Range(0, self.size)
+        else:
+            wanted = Range(asked.offset, min(asked.size + window, self.size - asked.offset))
+        on_the_way = [one for one, _flight in self._flights]
+        missing = without(self._missing(wanted), on_the_way)
+        begun = False
+        for one in requests(missing, window, self._keeper.largest):
+            if len(self._flights) >= _AT_ONCE and not overlap(one, asked):
+                break
+            begun = True
+            self._begin(one)
+        return begun
+
+    def _begin(self, one: Range) -> None:
+        async def fly() -> None:
+            try:
+                await self._keeper.fetch(self, one)
+            finally:
+                self._flights.remove(item)
+
+        item = (one, self._keeper.work.begin(fly))
+        self._flights.append(item)
+
+    def _missing(self, wanted: Range) -> list[Range]:
+        if self.file is not None:
+            return [Range(*one) for one in self.file.missing(*wanted)]
+        memory, found = self._keeper.memory, []
+        for block in range(wanted.offset // _BLOCK, -(-wanted.end // _BLOCK)):
+            if not memory.has(self.digest, block):
+                found.append(Range(block * _BLOCK, min(_BLOCK, self.size - block * _BLOCK)))
+        return found
+
+    def _at_hand(self, asked: Range) -> bytes | memoryview | None:
+        """Without waiting for a disk."""
+        if self.file is None:
+            return self._in_memory(asked)
+        if not self.file.has(*asked):
+            return None
+        buffer = self._keeper.buffer[: asked.size]
+        if len(buffer) < asked.size:
+            return None
+        try:
+            count = os.preadv(self.file.descriptor, [buffer], asked.offset, os.RWF_NOWAIT)
+        except BlockingIOError:
+            return None
+        return buffer if count == asked.size else None
+
+    def _wait_at_hand(self, asked: Range) -> bytes | memoryview | None:
+        if self.file is None:
+            return self._in_memory(asked)
+        if not self.file.has(*asked):
+            return None
+        return os.pread(self.file.descriptor, asked.size, asked.offset)
+
+    def _in_memory(self, asked: Range) -> bytes | memoryview | None:
+        parts: list[bytes | memoryview] = []
+        for number in range(asked.offset // _BLOCK, -(-asked.end // _BLOCK)):
+            block = self._keeper.memory.get(self.digest, number)
+            if block is None:
+                return None
+            start = number * _BLOCK
+            parts.append(memoryview(block)[max(asked.offset - start, 0) : asked.end - start])
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+class Contents:
+    """
+    :ivar largest: bytes of one request to the source
+    :ivar ahead: bytes that are fetched before a reader asks, at most
+    :ivar buffer: what was read at once lies here until the next read
+    """
+
+    def __init__(
+        self, nodes: Nodes, names: Names, source: Source, work: Work, settings: Settings, memory: Memory,
+        disk: Disk | None, is_open: Callable[[int], bool],
+    ) -> None:  # fmt: skip
+        self._nodes, self._names, self._source, self._settings = nodes, names, source, settings
+        self.work, self.memory, self._disk = work, memory, disk
+        self.largest, self.ahead = settings.block or LARGEST, settings.read_ahead
+        self.buffer = memoryview(bytearray(settings.largest_read))
+        self._contents: OrderedDict[int, Content] = OrderedDict()
+        self._is_open = is_open
+
+    def of(self, node: int) -> Content:
+        content = self._contents.get(node)
+        if content is None:
+            content = self._contents[node] = self._find(node)
+            self._trim()
+        return content
+
+    def leave(self, node: int, handle: int) -> None:
+        """Nobody reads it by that handle any more."""
+        if node in self._contents:
+            self._contents[node].leave(handle)
+            self._contents.move_to_end(node)
+            self._trim()
+
+    async def spare(self, node: int) -> None:
+        """Its name is about to go: who has it open is to read on, as far as there is room to keep it."""
+        if self._is_open(node) and node in self._contents:
+            await self._contents[node].fetch_all()
+
+    def moved(self, node: int, version: bytes) -> None:
+        """The same content has another version now."""
+        if node in self._contents:
+            self._contents[node].version = version
+
+    def drop(self, node: int) -> None:
+        """What it holds is another's from now on."""
+        content = self._contents.pop(node, None)
+        if content and content.file:
+            content.file.close()
+
+    def close(self) -> None:
+        for node in list(self._contents):
+            self.drop(node)
+
+    async def fetch(self, content: Content, one: Range) -> None:
+        path = self._names.path(content.node)
+        if not await self.work.fetch(self._load, path, content, one) and content.file is not None:
+            # The disk took it not: from now on memory is what there is.
+            content.file.close()
+            content.file = None
+
+    async def direct(self, content: Content, asked: Range) -> bytes | memoryview:
+        path = self._names.path(content.node)
+        return await self.work.fetch(self._get, path, content.version, asked)
+
+    def _load(self, path: bytes, content: Content, one: Range) -> bool:
+        """In a thread. Whether there was room for it."""
+        data = self._get(path, content.version, one)
+        if content.file is not None:
+            return content.file.fill(one.offset, data)
+        for start in range(0, one.size, _BLOCK):
+            self.memory.put(content.digest, (one.offset + start) // _BLOCK, bytes(data[start : start + _BLOCK]))
+        return True
+
+    def _get(self, path: bytes, version: bytes, one: Range) -> bytes | memoryview:
+        data = self._source.read(path, version, *one)
+        if len(data) != one.size:
+            raise OSError(
+                errno.EIO, f"the source gave {len(data)} bytes at {one.offset}, but the file has {one.size} there", path
+            )
+        return data
+
+    def _find(self, node: int) -> Content:
+        known, version = self._nodes.known(node), self._nodes.version(node)
+        tag = version or b"%x" % known.mtime
+        digest = key(self._settings.identity, self._names.path(node), tag, known.size)
+        content = Content(self, node, version, known.size, digest)
+        if self._disk is not None and self._settings.block:
+            content.file = self._disk.begin(digest, known.size)
+        return content
+
+    def _trim(self) -> None:
+        """Those that were left longest ago go first."""
+        if len(self._contents) <= _IDLE:
+            return
+        for node in self._contents:
+            if not self._is_open(node):
+                self.drop(node)
+                return

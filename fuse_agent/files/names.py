@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What names mean: from what is known as long as that holds, else from the source.
+
+A node is one version of what its name means; a name that is found to mean another version gets another node, and whoever asks for
+the old one by its name is told to look it up again.
+"""
+
+from __future__ import annotations
+
+import errno
+import stat
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from ..nodes.records import ROOT, StaleError, number
+from ..operations import Absent, Held, Listed
+from ..protocol.replies import Attributes, Entry, listed_size
+from ..sources.base import LONGEST_NAME, Found, Kind
+from . import view
+from .changes import Changes
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
+    from ..nodes.records import Known
+    from ..nodes.table import Child, Nodes
+    from ..operations import Soon
+    from ..sources.base import Listed as Told
+    from ..sources.base import Source
+    from .view import Settings
+    from .work import Flight, Work
+
+# Names that are taken in a row before others have their turn.
+_ROW: Final = 64
+# A folder that others of this mount rename while it is listed is listed anew, so often.
+_ATTEMPTS: Final = 3
+_DOTS: Final = 2  # places of a listing before those of what is in the folder
+
+
+class _Listing:
+    """Of a folder, on its way. Where no name was known before, readers are given what came so far; else they would be given what
+    is there no more."""
+
+    def __init__(self, number: int, streams: bool) -> None:
+        self.number, self.streams = number, streams
+        self.grown = trio.Event()
+        self.flight: Flight
+
+    def grow(self) -> None:
+        self.grown.set()
+        self.grown = trio.Event()
+
+
+class Names:
+    """
+    :ivar changes: to be told of what is changed here, when the source has done it
+    :ivar hidden: names that no file can have, which listings left out
+    """
+
+    def __init__(
+        self, nodes: Nodes, source: Source, settings: Settings, work: Work, is_open: Callable[[int], bool],
+        written: Callable[[int], os.stat_result | None],
+    ) -> None:  # fmt: skip
+        """
+        :param written: what a file is like that the source may not have yet
+        """
+        self._nodes, self._source, self._settings, self._work = nodes, source, settings, work
+        self._is_open, self._written = is_open, written
+        self.changes = Changes()
+        self.hidden = 0
+        self._listings: dict[int, _Listing] = {}
+        if not nodes.known(ROOT).number:
+            nodes.set(ROOT, view.known(Found(Kind.FOLDER), ROOT, settings, view.now()))
+
+    def path(self, node: int) -> bytes:
+        """
+        :raises StaleError: of one that no name means any more
+        """
+        return b"/".join(self._nodes.path(node))
+
+    def below(self, parent: int, name: bytes) -> bytes:
+        if len(name) > LONGEST_NAME:
+            raise OSError(errno.ENAMETOOLONG, f"a name has at most {LONGEST_NAME} bytes, but this one {len(name)}")
+        return b"/".join([*self._nodes.path(parent), name])
+
+    # --- one name ----------------------------------------------------------------------------
+
+    def lookup(self, parent: int, name: bytes) -> Soon[Entry | Absent]:
+        node = self._nodes.find(parent, name)
+        moment = view.now()
+        if node:
+            known = self._nodes.known(node)
+            if (known.name_holds > moment and known.holds > moment) or self._is_held(node):
+                return self.entry(node)
+        elif self._nodes.complete_until(parent) * view.SECOND > moment:
+            return Absent(self._settings.kernel_names_hold)
+        return self._lookup(parent, name)
+
+    def entry(self, node: int, known: Known | None = None) -> Entry:
+        """For the kernel, which holds the node from now on."""
+        self._nodes.looked_up(node)
+        return view.entry(node, known or self.known(node), self._settings)
+
+    async def _lookup(self, parent: int, name: bytes) -> Entry | Absent:
+        node = await self.refresh(parent, name)
+        return self.entry(node) if node else Absent(self._settings.kernel_names_hold)
+
+    async def refresh(self, parent: int, name: bytes) -> int:
+        """The node that the name means by what the source says now, 0 for none."""
+        for _attempt in range(_ATTEMPTS):
+            path = self.below(parent, name)
+            began = self.changes.begin()
+            moment = view.now()
+            try:
+                found = await self._work.once(path, partial(self._find, path))
+                if not self.changes.since(began, path):
+                    return self._take(parent, name, found, moment)
+            finally:
+                self.changes.end(began)
+        # Others of this mount change it all the time: what they know holds.
+        return self._nodes.find(parent, name)
+
+    async def _find(self, path: bytes) -> Found | None:
+        try:
+            return await self._work.ask(self._source.find, path)
+        except FileNotFoundError:
+            return None
+
+    def _take(self, parent: int, name: bytes, found: Found | None, moment: int) -> int:
+        node = self._nodes.find(parent, name)
+        if node and self._is_held(node) and found is None:
+            return node  # what is written is stored when it is closed
+        if found is None:
+            if node:
+                self._nodes.unname(node)
+            return 0
+        return self.take(parent, name, found, moment, node)
+
+    def take(self, parent: int, name: bytes, found: Found, moment: int, node: int = 0) -> int:
+        """What the source says that the name means: the node that it meant before, or another when it is not that any more."""
+        if node:
+            before = self._nodes.known(node)
+            if self._is_same(node, before, found):
+                self._nodes.set(node, view.known(found, before.number, self._settings, moment))
+                return node
+        inode = number(self._nodes.known(parent).number, name)
+        return self._nodes.add(parent, name, view.known(found, inode, self._settings, moment), found.version)
+
+    def _is_same(self, node: int, before: Known, found: Found) -> bool:
+        if found.kind is Kind.FOLDER or stat.S_ISDIR(before.mode):
+            return found.kind is Kind.FOLDER and stat.S_ISDIR(before.mode)
+        if found.kind is not Kind.UNSURE and stat.S_ISLNK(before.mode) != (found.kind is Kind.LINK):
+            return False
+        return found.version == self._nodes.version(node) and found.size == before.size
+
+    # --- one node ----------------------------------------------------------------------------
+
+    def attributes(self, node: int) -> Soon[Held]:
+        known = self._nodes.known(node)
+        if known.holds > view.now() or self._is_constant(node, known) or self._is_held(node):
+            return self._held(node)
+        return self._attributes(node)
+
+    async def _attributes(self, node: int) -> Held:
+        try:
+            await self.confirm(node)
+        except StaleError:
+            if not self._is_open(node):
+                raise
+            # Who has it open asks for what he opened.
+        return self._held(node)
+
+    async def confirm(self, node: int) -> None:
+        """That it is what its name means by what the source says now.
+
+        :raises StaleError: when its name means something else, or nothing
+        """
+        parent = self._nodes.parent(node)
+        if parent and await self.refresh(parent, self._nodes.name(node)) != node:
+            raise StaleError(node)
+
+    def known(self, node: int) -> Known:
+        """What users see of it."""
+        known, status = self._nodes.known(node), self._written(node)
+        if status is None:
+            return known
+        return known._replace(size=status.st_size, mtime=status.st_mtime_ns, ctime=status.st_ctime_ns)
+
+    def _held(self, node: int) -> Held:
+        return Held(view.attributes(self.known(node)), self._settings.kernel_attributes_hold)
+
+    def _is_held(self, node: int) -> bool:
+        """The source may know less of it than we do."""
+        return self._written(node) is not None
+
+    def _is_constant(self, node: int, known: Known) -> bool:
+        """A folder is as it is where the source keeps nothing of it; what has no name is asked by nobody else."""
+        return (stat.S_ISDIR(known.mode) and not self._source.abilities.keeps) or not self._nodes.parent(node)
+
+    # --- folders -----------------------------------------------------------------------------
+
+    def list(self, node: int, after: int, room: int, plus: bool) -> Soon[Sequence[Listed]]:
+        if not stat.S_ISDIR(self._nodes.known(node).mode):
+            raise NotADirectoryError(errno.ENOTDIR, "only folders are listed")
+        until = self._nodes.complete_until(node)
+        # Who is in the middle of a listing goes on with it, even if it holds no more for others.
+        if node not in self._listings and (until * view.SECOND > view.now() or (until and after)):
+            return self._page(node, after, room, plus)
+        return self._list(node, after, room, plus)
+
+    async def _list(self, node: int, after: int, room: int, plus: bool) -> Sequence[Listed]:
+        listing = self._listings.get(node)
+        if listing is None:
+            listing = self._listings[node] = _Listing(self._nodes.begin_listing(), not self._nodes.count(node))
+            listing.flight = self._work.begin(partial(self._whole, node, listing))
+        while listing.streams and not listing.flight.has_landed:
+            page = self._page(node, after, room, plus)
+            if page and page[-1].after > _DOTS:
+                return page
+            await listing.grown.wait()
+        await listing.flight.result()
+        return self._page(node, after, room, plus)
+
+    async def _whole(self, node: int, listing: _Listing) -> None:
+        try:
+            for _attempt in range(_ATTEMPTS):
+                if await self._listed(node, listing.number, listing):
+                    return
+            raise OSError(errno.EIO, "the folder was renamed again and again while it was listed")
+        finally:
+            del self._listings[node]
+            listing.grow()
+
+    async def _listed(self, node: int, listing: int, grows: _Listing) -> bool:
+        """Whether the folder had the same place from the beginning to the end."""
+        path = self.path(node)
+        began, begin = self.changes.begin(), view.now()
+        moment = begin
+        try:
+            pages = iter(self._source.list(path))
+            while page := await self._work.ask(next, pages, None):
+                self.hidden += page.hidden
+                for start in range(0, len(page.listed), _ROW):
+                    if self.changes.since(began, path):
+                        return False
+                    for told in page.listed[start : start + _ROW]:
+                        self._take_listed(node, path, told, listing, began, moment)
+                    await trio.lowlevel.checkpoint()
+                grows.grow()
+                moment = view.now()  # of the next one
+            await self._sweep(node, path, listing, began)
+        finally:
+            self.changes.end(began)
+        self._nodes.complete(node, (begin + int(self._settings.names_hold * view.SECOND)) // view.SECOND)
+        return True
+
+    def _take_listed(self, folder: int, path: bytes, told: Told, listing: int, began: int, moment: int) -> None:
+        node = self._nodes.find(folder, told.name)
+        if not (node and self._is_held(node)) and not self._is_touched(began, path, told.name):
+            node = self.take(folder, told.name, told.found, moment, node)
+        if node:
+            self._nodes.seen(node, listing)
+
+    async def _sweep(self, folder: int, path: bytes, listing: int, began: int) -> None:
+        """What was not listed is not there, but for what was made meanwhile."""
+        after = 0
+        while row := self._row(folder, after):
+            for child in row:
+                seen = self._nodes.was_seen(child.node, listing) or self._is_held(child.node)
+                if not seen and not self._is_touched(began, path, child.name):
+                    self._nodes.unname(child.node)
+            after = row[-1].order
+            await trio.lowlevel.checkpoint()
+
+    def _row(self, folder: int, after: int) -> list[Child]:
+        row: list[Child] = []
+        for child in self._nodes.children(folder, after):
+            row.append(child)
+            if len(row) == _ROW:
+                break
+        return row
+
+    def _is_touched(self, began: int, path: bytes, name: bytes) -> bool:
+        return self.changes.since(began, path + b"/" + name if path else name)
+
+    def _page(self, node: int, after: int, room: int, plus: bool) -> list[Listed]:
+        """As many as fit."""
+        page: list[Listed] = []
+        for place, name in ((1, b"."), (2, b"..")):
+            if after < place:
+                room -= listed_size(name, plus)
+                page.append(Listed(name, Entry(0, Attributes(node, stat.S_IFDIR)), place))
+        moment = view.now()
+        for child in self._nodes.children(node, max(after - _DOTS, 0)):
+            room -= listed_size(child.name, plus)
+            if room < 0:
+                break
+            known = self.known(child.node)
+            if plus and (known.holds > moment or self._is_held(child.node)):
+                found = self.entry(child.node, known)
+            else:
+                kind = 0 if known.holds == view.UNSURE else known.mode
+                found = Entry(0, Attributes(known.number, kind))
+            page.append(Listed(child.name, found, child.order + _DOTS))
+        return page

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are written: each lies in a folder of ours until the source has it, and longer where the source would not take it.
+
+Beside each lies a note of what it shall become, so that whoever starts after a crash can bring it where it belongs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import mmap
+import os
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import trio
+
+from .ahead import Range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Of a file that was there before: what is fetched, and known to be here, as one.
+PIECE: Final = 128 << 10
+# Up to that size what was stored is told from what is here by its content; above, by its times, which have to be settled.
+COMPARED: Final = 8 << 20
+SETTLED: Final = 20_000_000  # nanoseconds: two writes within less may show the same time
+_STEP: Final = 1 << 20
+_NOTE, _MAP = ".json", ".map"
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+_BEGIN_WRITEBACK: Final = 1 | 2  # what is being written waits, then all that is dirty is begun
+
+
+class Note(NamedTuple):
+    """
+    :ivar path: what it becomes
+    :ivar before: the version that it replaces, b"" for none
+    :ivar base: how many bytes of that one it still holds where nothing was written
+    """
+
+    path: bytes
+    before: bytes = b""
+    base: int = 0
+    mode: int | None = None
+    uid: int | None = None
+    gid: int | None = None
+    mtime_ns: int | None = None
+    waits: bool = False  # closed by all, and the source would not take it yet
+
+
+class Stored(NamedTuple):
+    """What a file was like when the source took it."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    sum: int  # of its content, 0 for a large one
+
+
+class Stage:
+    """
+    :ivar stored: what the source has of it
+    :ivar poisoned: the errno of a write that failed: what is here is not what was written
+    """
+
+    def __init__(self, folder: Path, number: int, descriptor: int, note: Note, present: mmap.mmap | None) -> None:
+        self._folder, self.number, self.descriptor, self.note = folder, number, descriptor, note
+        self._present = present
+        self.stored: Stored | None = None
+        self.poisoned = 0
+        self.lock = trio.Lock()  # of what is written, filled or stored
+
+    @property
+    def whole(self) -> bool:
+        return self._present is None
+
+    def status(self) -> os.stat_result:
+        return os.fstat(self.descriptor)
+
+    def missing(self, asked: Range, edges_only: bool = False) -> list[Range]:
+        """Of what was there before, what is not here, in pieces.
+
+        :param edges_only: what is covered as a whole is about to be written, and is not missed
+        """
+        if self._present is None:
+            return []
+        found = []
+        for piece in range(asked.offset // PIECE, -(-asked.end // PIECE)):
+            start, end = piece * PIECE, min((piece + 1) * PIECE, self.note.base)
+            covered = edges_only and asked.offset <= start and asked.end >= end
+            if start < end and not self._present[piece] and not covered:
+                found.append(Range(start, end - start))
+        return found
+
+    def fill(self, offset: int, data: bytes | memoryview) -> None:
+        """A piece of what was there before."""
+        if self._present is None or self._present[offset // PIECE]:
+            return  # somebody was faster, and may have written to it since
+        room = max(self.note.base - offset, 0)
+        os.pwrite(self.descriptor, data[:room], offset)
+        self._present[offset // PIECE] = 1
+
+    def write(self, offset: int, data: bytes | memoryview) -> int:
+        done = 0
+        try:
+            while done < len(data):
+                done += os.pwrite(self.descriptor, data[done:], offset + done)
+        except OSError as error:
+            self.poisoned = error.errno or errno.EIO
+            raise
+        if self._present is not None:
+            for piece in range(offset // PIECE, min(-(-(offset + done) // PIECE), len(self._present))):
+                self._present[piece] = 1
+        return done
+
+    def truncate(self, size: int) -> None:
+        self.say(self.note._replace(base=min(self.note.base, size)))
+        try:
+            os.ftruncate(self.descriptor, size)
+        except OSError as error:
+            self.poisoned = error.errno or errno.EIO
+            raise
+
+    def say(self, note: Note) -> None:
+        """Complete, or as it was before."""
+        if note == self.note:
+            return
+        self.note = note
+        write_note(self._folder, self.number, note)
+
+    def is_untouched(self) -> bool:
+        """Whether all of it is what was there before."""
+        return self._present is not None and not any(self._present) and self.status().st_size == self.note.base
+
+    def is_stored(self) -> bool:
+        """May read all of it."""
+        if self.stored is None:
+            return False
+        status = self.status()
+        same = self.stored[:3] == (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return same and (status.st_size > COMPARED or self.sum(status.st_size) == self.stored.sum)
+
+    def settle(self) -> Stored:
+        """What it is like now. A page that somebody has mapped and writes to again shows in its times only if it was clean, so
+        a large one is begun to be written to its disk first."""
+        status = self.status()
+        if status.st_size > COMPARED:
+            _LIBC.sync_file_range(self.descriptor, 0, 0, _BEGIN_WRITEBACK)
+            status = self.status()
+            return Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, 0)
+        return Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, self.sum(status.st_size))
+
+    def sum(self, size: int) -> int:
+        found = 1
+        for start in range(0, size, _STEP):
+            found = zlib.crc32(os.pread(self.descriptor, _STEP, start), found)
+        return found
+
+    def remove(self) -> None:
+        """With all that tells of it."""
+        for end in ("", _MAP, _NOTE):
+            (self._folder / f"{self.number}{end}").unlink(missing_ok=True)
+        self.close()
+
+    def close(self) -> None:
+        if self._present is not None:
+            self._present.close()
+        os.close(self.descriptor)
+
+
+class Staging:
+    """The folder of what is written, of one mount."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder = folder
+        self._last = max((int(one.stem) for one in folder.iterdir() if one.stem.isdecimal()), default=0)
+
+    def begin(self, note: Note) -> Stage:
+        """An empty one; with ``note.base`` one that holds as much of what was there before, none of which is here yet."""
+        self._last += 1
+        number = self._last
+        write_note(self._folder, number, note)
+        path = self._folder / str(number)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        present = None
+        if note.base:
+            os.ftruncate(descriptor, note.base)
+            map_ = self._folder / f"{number}{_MAP}"
+            map_.write_bytes(bytes(-(-note.base // PIECE)))
+            present = _mapped(map_)
+        return Stage(self._folder, number, descriptor, note, present)
+
+    def open(self, number: int) -> Stage:
+        """One that another process began.
+
+        :raises FileNotFoundError: of one that is not there
+        :raises ValueError: when its note cannot be read
+        """
+        note = read_note(self._folder, number)
+        descriptor = os.open(self._folder / str(number), os.O_RDWR | os.O_CLOEXEC)
+        map_ = self._folder / f"{number}{_MAP}"
+        return Stage(self._folder, number, descriptor, note, _mapped(map_) if map_.exists() else None)
+
+    def left(self) -> Iterator[int]:
+        """Numbers of those that lie here."""
+        for one in sorted(self._folder.iterdir()):
+            if one.name.isdecimal():
+                yield int(one.name)
+
+
+def write_note(folder: Path, number: int, note: Note) -> None:
+    path = folder / f"{number}{_NOTE}"
+    document = note._asdict() | {"path": note.path.hex(), "before": note.before.hex()}
+    unfinished = path.with_suffix(".new")
+    unfinished.write_text(json.dumps(document), encoding="ascii")
+    unfinished.rename(path)
+
+
+def read_note(folder: Path, number: int) -> Note:
+    document = json.loads((folder / f"{number}{_NOTE}").read_text(encoding="ascii"))
+    return Note(**document | {name: bytes.fromhex(document[name]) for name in ("path", "before")})
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("r+b") as file:
+        return mmap.mmap(file.fileno(), 0)

@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of a file system, for whichever session asks."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+import time
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..nodes.records import Known, StaleError, number
+from ..opens import Mode, Opens, OtherwiseOpenError
+from ..operations import Held, Operations
+from ..protocol.codes import Open
+from ..protocol.replies import Handle
+from ..sources.base import ChangedError
+from . import view
+from .content import SMALL, Contents
+from .names import Names
+from .tree import Tree
+from .work import Work
+from .writing import Writing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import trio
+
+    from ..cache.disk import Disk
+    from ..cache.memory import Memory
+    from ..nodes.table import Nodes
+    from ..operations import Absent, Caller, Changes, Listed, Soon
+    from ..protocol.replies import Entry, Space
+    from ..sources.base import Source
+    from .content import Content
+    from .stage import Stage, Staging
+    from .view import Settings
+
+_LOG = logging.getLogger(__name__)
+
+
+class Parts(NamedTuple):
+    """What a file system is made of.
+
+    :ivar disk: None keeps what was read in memory alone
+    :ivar staging: None on a mount that is read-only
+    :ivar bind: gives the kernel a file to read and write by itself; None where the session cannot
+    """
+
+    nodes: Nodes
+    opens: Opens
+    source: Source
+    memory: Memory
+    disk: Disk | None = None
+    staging: Staging | None = None
+    bind: Callable[[int], int] | None = None
+
+
+class FileSystem(Operations):
+    def __init__(self, nursery: trio.Nursery, parts: Parts, settings: Settings) -> None:
+        self._nodes, self._opens, self._source, self._bind = parts.nodes, parts.opens, parts.source, parts.bind
+        self._settings = settings
+        self._work = Work(nursery)
+        self._names = Names(
+            self._nodes, self._source, settings, self._work, self._is_open,
+            lambda node: self._writing.status(node) if self._writing else None,
+        )  # fmt: skip
+        self._contents = Contents(
+            self._nodes, self._names, self._source, self._work, settings, parts.memory, parts.disk, self._is_open
+        )
+        # Found to be what its name means after an open of another version failed: the next open of it need not ask again.
+        self._fresh: set[int] = set()
+        self._writing: Writing | None = None
+        self._tree: Tree | None = None
+        for node in self._opens.nodes():
+            self._nodes.pin(node)
+        if parts.staging is not None and not settings.read_only:
+            self._writing = Writing(
+                self._nodes, self._names, self._contents, self._opens, self._source, settings, self._work, parts.staging
+            )
+            self._tree = Tree(
+                self._nodes, self._names, self._contents, self._writing, self._source, settings, self._work
+            )
+
+    @property
+    def writing(self) -> Writing:
+        """
+        :raises OSError: on a mount that is read-only
+        """
+        if self._writing is None:
+            raise OSError(errno.EROFS, "this mount is read-only")
+        return self._writing
+
+    @property
+    def tree(self) -> Tree:
+        if self._tree is None:
+            raise OSError(errno.EROFS, "this mount is read-only")
+        return self._tree
+
+    def close(self) -> None:
+        self._contents.close()
+
+    # --- names -------------------------------------------------------------------------------
+
+    def lookup(self, caller: Caller, parent: int, name: bytes) -> Soon[Entry | Absent]:
+        return self._names.lookup(parent, name)
+
+    def forget(self, nodes: Sequence[tuple[int, int]]) -> None:
+        for node, times in nodes:
+            self._nodes.forget(node, times)
+
+    def getattr(self, caller: Caller, node: int, handle: int | None) -> Soon[Held]:
+        return self._names.attributes(node)
+
+    async def setattr(self, caller: Caller, node: int, changes: Changes) -> Held:
+        writing = self.writing
+        if changes.size is not None:
+            await self._truncate(node, changes.size)
+        changes = self._kept(node, changes)
+        if writing.of(node):
+            writing.keep(node, changes)
+            known = self._nodes.known(node)
+            self._nodes.set(
+                node,
+                known._replace(
+                    mode=known.mode if changes.mode is None else stat.S_IFMT(known.mode) | changes.mode,
+                    uid=known.uid if changes.uid is None else changes.uid,
+                    gid=known.gid if changes.gid is None else changes.gid,
+                    atime=known.atime if changes.atime_ns is None else changes.atime_ns,
+                ),
+            )
+        else:
+            await self.tree.keep(node, changes)
+        return Held(view.attributes(self._names.known(node)), self._settings.kernel_attributes_hold)
+
+    async def readlink(self, caller: Caller, node: int) -> bytes:
+        return await self._work.ask(self._source.target, self._names.path(node))
+
+    async def symlink(self, caller: Caller, parent: int, name: bytes, target: bytes) -> Entry:
+        return await self.tree.symlink(caller, parent, name, target)
+
+    async def mknod(self, caller: Caller, parent: int, name: bytes, mode: int, device: int) -> Entry:
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EPERM, "sources hold files, folders and links only")
+        entry, handle = await self.create(caller, parent, name, mode, os.O_WRONLY | os.O_EXCL)
+        await self.writing.store(entry.node)
+        self.release(caller, entry.node, handle.number)
+        return entry
+
+    async def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
+        return await self.tree.mkdir(caller, parent, name, mode)
+
+    async def unlink(self, caller: Caller, parent: int, name: bytes) -> None:
+        await self.tree.unlink(caller, parent, name)
+
+    async def rmdir(self, caller: Caller, parent: int, name: bytes) -> None:
+        await self.tree.rmdir(caller, parent, name)
+
+    async def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> None:
+        await self.tree.rename(caller, old, new, flags)
+
+    def link(self, caller: Caller, node: int, parent: int, name: bytes) -> Entry:
+        raise OSError(errno.EPERM, "a file of a source has one name")
+
+    def opendir(self, caller: Caller, node: int) -> Handle:
+        return Handle(0)
+
+    def readdir(
+        self, caller: Caller, node: int, handle: int, after: int, room: int, plus: bool
+    ) -> Soon[Sequence[Listed]]:
+        return self._names.list(node, after, room, plus)
+
+    def releasedir(self, caller: Caller, node: int, handle: int) -> None:
+        return None
+
+    def fsyncdir(self, caller: Caller, node: int, handle: int, data_only: bool) -> None:
+        """A source has a name when it says so."""
+
+    def statfs(self, caller: Caller, node: int) -> Space:
+        return view.space(self._settings, 0, len(self._nodes))
+
+    # --- open --------------------------------------------------------------------------------
+
+    def open(self, caller: Caller, node: int, flags: int) -> Soon[Handle]:
+        known = self._nodes.known(node)
+        if stat.S_ISDIR(known.mode):
+            raise IsADirectoryError(errno.EISDIR, "a folder is not opened as a file")
+        if flags & os.O_ACCMODE != os.O_RDONLY or flags & os.O_TRUNC:
+            return self._open_to_write(caller, node, flags, self.writing)
+        if self._writing and (stage := self._writing.of(node)):
+            return self._opened_stage(caller, node, stage, writes=False)
+        if node in self._fresh or (self._settings.relaxed and known.holds > view.now()):
+            self._fresh.discard(node)
+            content = self._contents.of(node)
+            return self._opened(caller, node, content) if self._is_ready(content) else self._open_now(caller, node)
+        return self._open(caller, node)
+
+    async def _open(self, caller: Caller, node: int) -> Handle:
+        content = self._contents.of(node)
+        if content.version and not self._is_ready(content):
+            # To fetch it tells whether it is that version still.
+            try:
+                return await self._open_now(caller, node)
+            except ChangedError:
+                pass
+            except FileNotFoundError:
+                pass
+        await self._confirm(node)
+        return await self._open_now(caller, node)
+
+    async def _open_now(self, caller: Caller, node: int) -> Handle:
+        content = self._contents.of(node)
+        if not self._is_ready(content):
+            await content.fetch_all()
+        return self._opened(caller, node, content)
+
+    def _is_ready(self, content: Content) -> bool:
+        """A small one is whole before it is opened, so that the kernel reads it by itself."""
+        return self._bind is None or content.file is None or content.whole or content.size > SMALL
+
+    async def _confirm(self, node: int) -> None:
+        try:
+            await self._names.confirm(node)
+        except StaleError:
+            self._expect_other(node)
+            raise
+
+    def _expect_other(self, node: int) -> None:
+        parent = self._nodes.parent(node)
+        other = self._nodes.find(parent, self._nodes.name(node)) if parent else 0
+        if other:
+            self._fresh.add(other)
+
+    def _opened(self, caller: Caller, node: int, content: Content) -> Handle:
+        file = content.file
+        whole = file if file is not None and file.whole else None
+        keeps = Open(0) if self._nodes.was_written(node) else Open.KEEP_CACHE
+        return self._handle(caller, node, whole.descriptor if whole else None, keeps | Open.NOFLUSH)
+
+    def _opened_stage(self, caller: Caller, node: int, stage: Stage, writes: bool) -> Handle:
+        whole = stage.descriptor if stage.whole else None
+        return self._handle(caller, node, whole, Open(0), writes=writes, stage=stage.number)
+
+    def _handle(
+        self, caller: Caller, node: int, below: int | None, flags: Open, *, writes: bool = False, stage: int = 0
+    ) -> Handle:
+        """
+        :param below: a file that has all of it
+        """
+        bind = partial(self._bind, below) if self._bind is not None and below is not None else None
+        was_open = self._is_open(node)
+        handle = self._opens.open(node, caller.number, writes=writes, stage=stage, bind=bind)
+        if not was_open:
+            self._nodes.pin(node)
+        if handle.mode is Mode.PASSTHROUGH:
+            flags = flags & ~Open.KEEP_CACHE | Open.PASSTHROUGH
+        return Handle(handle.number, flags, handle.backing)
+
+    async def _open_to_write(self, caller: Caller, node: int, flags: int, writing: Writing) -> Handle:
+        empties = bool(flags & os.O_TRUNC)
+        stage = writing.of(node)
+        while stage is not None and empties and not await writing.truncate(node, stage, 0):
+            stage = writing.of(node)
+        if stage is None:
+            stage = await self._stage(node, writing, empties)
+        try:
+            return self._opened_stage(caller, node, stage, writes=True)
+        except OtherwiseOpenError:  # somebody began to read it meanwhile
+            await writing.close(node)
+            self._renew(node)
+            raise
+
+    async def _stage(self, node: int, writing: Writing, empty: bool) -> Stage:
+        if not empty and node not in self._fresh:
+            await self._confirm(node)
+        self._fresh.discard(node)
+        if self._opens.mode(node) is Mode.PASSTHROUGH:
+            self._renew(node)
+        self._nodes.mark_written(node)
+        if empty or not self._nodes.known(node).size:
+            return writing.of(node) or writing.begin(node, None)
+        return await writing.begin_from(node)
+
+    def _renew(self, node: int) -> None:
+        """What others read is never written to: its name means another node from now on.
+
+        :raises StaleError: always
+        """
+        parent = self._nodes.parent(node)
+        if parent:
+            name = self._nodes.name(node)
+            self._fresh.add(self._nodes.add(parent, name, self._nodes.known(node), self._nodes.version(node)))
+        raise StaleError(node)
+
+    async def create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int) -> tuple[Entry, Handle]:
+        writing = self.writing
+        path = self._names.below(parent, name)
+        if not flags & os.O_TRUNC or flags & os.O_EXCL:
+            await self._names.refresh(parent, name)  # others may have made it since the kernel asked
+        node = self._nodes.find(parent, name)
+        if node and flags & os.O_EXCL and not caller.again:
+            raise FileExistsError(errno.EEXIST, "it is there already", path)
+        if node:
+            return self._names.entry(node), await self._open_to_write(caller, node, flags, writing)
+        moment, now, inode = view.now(), time.time_ns(), number(self._nodes.known(parent).number, name)
+        known = Known(
+            stat.S_IFREG | stat.S_IMODE(mode), caller.uid, caller.gid, number=inode, mtime=now, ctime=now, atime=now, holds=moment, name_holds=moment,
+        )  # fmt: skip
+        node = self._nodes.add(parent, name, known)
+        self._names.changes.touch(path)
+        stage = writing.begin(node, known)
+        self._nodes.mark_written(node)
+        return self._names.entry(node), self._opened_stage(caller, node, stage, writes=True)
+
+    # --- content -----------------------------------------------------------------------------
+
+    def read(self, caller: Caller, node: int, handle: int, offset: int, size: int) -> Soon[bytes | memoryview]:
+        if self._writing and (stage := self._writing.of(node)):
+            return self._writing.read(node, stage, offset, size)
+        return self._contents.of(node).read(handle, offset, size)
+
+    async def _write(self, node: int, offset: int, data: bytes) -> int:
+        stage = self.writing.of(node)
+        if stage is None:
+            raise OSError(errno.EBADF, "it is not open for writing")
+        return await self.writing.write(node, stage, offset, data)
+
+    def write(self, caller: Caller, node: int, handle: int, offset: int, data: memoryview, flags: int) -> Soon[int]:
+        return self._write(node, offset, bytes(data))
+
+    async def _truncate(self, node: int, size: int) -> None:
+        writing = self.writing
+        stage = writing.of(node)
+        if stage and await writing.truncate(node, stage, size):
+            return
+        if self._nodes.known(node).size == size:
+            await self._confirm(node)
+            return
+        stage = await self._stage(node, writing, size == 0)
+        await writing.truncate(node, stage, size)
+        try:
+            await writing.store(node)
+        finally:
+            await writing.close(node)
+
+    def _kept(self, node: int, changes: Changes) -> Changes:
+        """What of the changes there is to keep.
+
+        :raises PermissionError: of what the source cannot keep
+        """
+        known = self._nodes.known(node)
+        mode = changes.mode
+        if mode is not None:
+            mode = stat.S_IMODE(mode)
+        elif changes.drop_privileges and known.mode & (stat.S_ISUID | stat.S_ISGID):
+            mode = stat.S_IMODE(known.mode) & ~(stat.S_ISUID | stat.S_ISGID)
+        wanted = {
+            "mode": None if mode == stat.S_IMODE(known.mode) else mode,
+            "uid": None if changes.uid == known.uid else changes.uid,
+            "gid": None if changes.gid == known.gid else changes.gid,
+        }
+        if any(value is not None for value in wanted.values()) and not self._source.abilities.keeps:
+            if not self._settings.ignores_owners:
+                raise PermissionError(
+                    errno.EPERM,
+                    "this file system keeps no owners and modes; persistAttributes would keep, ignoreOwnership drop them",
+                )
+            wanted = dict.fromkeys(wanted)
+        return changes._replace(**wanted)
+
+    async def flush(self, caller: Caller, node: int, handle: int) -> None:
+        if self._writing is not None and self._opens.get(handle).writes:
+            await self._writing.store(node)
+
+    async def fsync(self, caller: Caller, node: int, handle: int, data_only: bool) -> None:
+        if self._writing is not None:
+            await self._writing.store(node)
+
+    def release(self, caller: Caller, node: int, handle: int) -> Soon[None]:
+        closed = self._opens.close(handle)
+        if closed is None:
+            return None
+        self._contents.leave(closed.node, closed.number)
+        is_last = not self._is_open(closed.node)
+        if self._writing is not None and self._writing.of(closed.node) and (is_last or closed.writes):
+            return self._close(closed.node, is_last)
+        if is_last:
+            self._nodes.unpin(closed.node)
+        return None
+
+    async def _close(self, node: int, is_last: bool) -> None:
+        try:
+            await self.writing.close(node)
+        finally:
+            if is_last:
+                self._nodes.unpin(node)
+
+    def _is_open(self, node: int) -> bool:
+        return self._opens.mode(node) is not Mode.CLOSED
+

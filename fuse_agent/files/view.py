@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How what a source tells of a path looks to users, and for how long it is believed. No input or output."""
+
+from __future__ import annotations
+
+import stat
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ..nodes.records import Known
+from ..protocol.replies import Attributes, Entry, Space
+from ..sources.base import Kind
+
+if TYPE_CHECKING:
+    from ..sources.base import Found
+
+SECOND: Final = 10**9
+# Of attributes that a listing could not tell: they never held.
+UNSURE: Final = -1
+_TYPES: Final = {Kind.FILE: stat.S_IFREG, Kind.FOLDER: stat.S_IFDIR, Kind.LINK: stat.S_IFLNK, Kind.UNSURE: stat.S_IFREG}
+_BLOCK: Final = 4096
+_FOLDER_SIZE: Final = 4096
+
+
+class Settings(NamedTuple):
+    """Times are in seconds."""
+
+    uid: int = 0
+    gid: int = 0
+    folder_mode: int = 0o755
+    file_mode: int = 0o644
+    attributes_hold: float = 5.0  # within the agent
+    names_hold: float = 5.0
+    kernel_attributes_hold: float = 1.0
+    kernel_names_hold: float = 1.0
+    relaxed: bool = False  # an open believes what is known, and asks nobody
+    read_only: bool = False
+    ignores_owners: bool = False  # a chmod or chown that the source cannot keep succeeds all the same
+    capacity: int = 1 << 50  # what statfs tells, in bytes
+    identity: bytes = b""  # of the file system, whoever mounts it
+    block: int = 8 << 20  # the most that one request reads of a source; 0 keeps nothing
+    read_ahead: int = 200 << 20
+    largest_read: int = 1 << 20  # of one request of the kernel
+
+
+def now() -> int:
+    """Of the boot clock, in nanoseconds."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def known(found: Found, number: int, settings: Settings, moment: int) -> Known:
+    """
+    :param number: what users see as its inode
+    :param moment: when the source told it
+    """
+    mode = found.mode
+    if mode is None:
+        mode = {Kind.FOLDER: settings.folder_mode, Kind.LINK: 0o777}.get(found.kind, settings.file_mode)
+    return Known(
+        mode=_TYPES[found.kind] | mode,
+        uid=settings.uid if found.uid is None else found.uid,
+        gid=settings.gid if found.gid is None else found.gid,
+        size=found.size,
+        number=number,
+        mtime=found.mtime_ns,
+        ctime=found.mtime_ns,
+        atime=found.mtime_ns,
+        holds=UNSURE if found.kind is Kind.UNSURE else moment + int(settings.attributes_hold * SECOND),
+        name_holds=moment + int(settings.names_hold * SECOND),
+    )
+
+
+def attributes(one: Known) -> Attributes:
+    folder = stat.S_ISDIR(one.mode)
+    return Attributes(
+        number=one.number,
+        mode=one.mode,
+        size=_FOLDER_SIZE if folder else one.size,
+        uid=one.uid,
+        gid=one.gid,
+        atime_ns=one.atime,
+        mtime_ns=one.mtime,
+        ctime_ns=one.ctime,
+    )
+
+
+def entry(node: int, one: Known, settings: Settings) -> Entry:
+    return Entry(node, attributes(one), settings.kernel_names_hold, settings.kernel_attributes_hold)
+
+
+def space(settings: Settings, used: int, files: int) -> Space:
+    blocks = settings.capacity // _BLOCK
+    return Space(_BLOCK, blocks, max(blocks - -(-used // _BLOCK), 0), 1 << 32, max((1 << 32) - files, 0))

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work that waits: done in threads, and once for all who want the same."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable
+
+    Answer = TypeVar("Answer")
+
+
+class Flight:
+    """Work that is on its way for all who wait for it."""
+
+    __slots__ = ("_answer", "_error", "_landed")
+
+    def __init__(self) -> None:
+        self._landed = trio.Event()
+        self._answer: Any = None
+        self._error: Exception | None = None
+
+    @property
+    def has_landed(self) -> bool:
+        return self._landed.is_set()
+
+    async def result(self) -> Any:
+        await self._landed.wait()
+        if self._error:
+            raise self._error
+        return self._answer
+
+    async def fly(self, work: Callable[[], Awaitable[Any]]) -> None:
+        try:
+            self._answer = await work()
+        except Exception as error:  # noqa: BLE001 (it is raised again where somebody waits for it)
+            self._error = error
+        finally:
+            self._landed.set()
+
+
+class Work:
+    def __init__(self, nursery: trio.Nursery, at_once: int = 16, fetches: int = 8) -> None:
+        """
+        :param nursery: of the file system: what is done for many does not end when one of them is interrupted
+        :param at_once: questions and changes, each a thread
+        :param fetches: of data
+        """
+        self._nursery = nursery
+        self._threads = trio.CapacityLimiter(at_once)
+        self._fetchers = trio.CapacityLimiter(fetches)
+        self._flights: dict[Hashable, Flight] = {}
+
+    async def ask(self, call: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
+        """Of a question: whoever does not want to wait any more need not."""
+        work = partial(call, *args, **kwargs)
+        return await trio.to_thread.run_sync(work, limiter=self._threads, abandon_on_cancel=True)
+
+    async def fetch(self, call: Callable[..., Answer], *args: Any) -> Answer:
+        """Of data. It goes on in its thread also when nobody waits any more, and what it brings is kept."""
+        return await trio.to_thread.run_sync(partial(call, *args), limiter=self._fetchers, abandon_on_cancel=True)
+
+    async def change(self, call: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
+        """What must not be left half-way: it ends before an interrupt is heard."""
+        with trio.CancelScope(shield=True):
+            return await trio.to_thread.run_sync(partial(call, *args, **kwargs), limiter=self._threads)
+
+    async def once(self, key: Hashable, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        """What comes of the work, which is begun unless somebody waits for it already."""
+        answer: Answer = await (self._flights.get(key) or self._begin(key, work)).result()
+        return answer
+
+    def begin(self, work: Callable[[], Awaitable[Any]]) -> Flight:
+        """What goes on also when nobody waits for it."""
+        flight = Flight()
+        self._nursery.start_soon(flight.fly, work)
+        return flight
+
+    def soon(self, work: Callable[[], Awaitable[None]]) -> None:
+        """What nobody waits for, and what does not fail."""
+        self._nursery.start_soon(work)
+
+    def _begin(self, key: Hashable, work: Callable[[], Awaitable[Any]]) -> Flight:
+        async def fly() -> Any:
+            try:
+                return await work()
+            finally:
+                del self._flights[key]
+
+        flight = self._flights[key] = self.begin(fly)
+        return flight

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is written, until the source has it.
+
+A failure to store is told to whoever closes or syncs the file, and what was written stays. Where nobody is left to be told, it is
+tried again until the source takes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from ..sources.base import ChangedError, Kept
+from . import view
+from .ahead import Range
+from .stage import COMPARED, SETTLED, Note, Stage, Staging
+
+if TYPE_CHECKING:
+    from ..nodes.records import Known
+    from ..nodes.table import Nodes
+    from ..operations import Changes, Soon
+    from ..opens import Opens
+    from ..sources.base import Found, Source
+    from .content import Content, Contents
+    from .names import Names
+    from .view import Settings
+    from .work import Work
+
+_LOG = logging.getLogger(__name__)
+# Seconds between two attempts to store what nobody waits for any more: twice as long each time.
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+# A large file that is written to all the time never shows settled times; it is stored as it is, and counts as changed.
+_ATTEMPTS: Final = 5
+
+
+class Writing:
+    def __init__(
+        self, nodes: Nodes, names: Names, contents: Contents, opens: Opens, source: Source, settings: Settings,
+        work: Work, staging: Staging,
+    ) -> None:  # fmt: skip
+        self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
+        self._source, self._settings, self._work, self._staging = source, settings, work, staging
+        self._stages: dict[int, Stage] = {}
+        self.failures = 0
+        held = {opens.stage(node): node for node in opens.nodes() if opens.stage(node)}
+        for number in list(staging.left()):
+            self._adopt(number, held.get(number, 0), bool(held))
+
+    def of(self, node: int) -> Stage | None:
+        return self._stages.get(node)
+
+    def status(self, node: int) -> os.stat_result | None:
+        stage = self._stages.get(node)
+        return stage.status() if stage else None
+
+    def dirty(self) -> list[bytes]:
+        """Paths of what the source does not have."""
+        return [stage.note.path for stage in self._stages.values() if not stage.is_stored()]
+
+    # --- begin -------------------------------------------------------------------------------
+
+    def begin(self, node: int, known: Known | None) -> Stage:
+        """
+        :param known: of a new file, what was asked for
+        """
+        kept = (stat.S_IMODE(known.mode), known.uid, known.gid) if known else (None, None, None)
+        note = Note(self._names.path(node), self._nodes.version(node), 0, *kept)
+        return self._enter(node, self._staging.begin(note))
+
+    async def begin_from(self, node: int) -> Stage:
+        """With what it holds already, of which as much is here as the disk has whole."""
+        content = self._contents.of(node)
+        known = self._nodes.known(node)
+        kept = (stat.S_IMODE(known.mode), known.uid, known.gid, known.mtime)
+        note = Note(self._names.path(node), content.version, content.size, *kept)
+        if content.whole and content.file is not None:
+            stage = self._staging.begin(note._replace(base=0))
+            await self._work.change(_copy, content.file.descriptor, stage.descriptor, content.size)
+        else:
+            stage = self._staging.begin(note)
+        if node in self._stages:  # two at once: the first one's it is
+            stage.remove()
+            return self._stages[node]
+        return self._enter(node, stage)
+
+    def _enter(self, node: int, stage: Stage) -> Stage:
+        self._stages[node] = stage
+        self._nodes.pin(node)
+        return stage
+
+    # --- what it holds -----------------------------------------------------------------------
+
+    def read(self, node: int, stage: Stage, offset: int, size: int) -> Soon[bytes]:
+        asked = Range(offset, size)
+        if stage.missing(asked):
+            return self._read(node, stage, asked)
+        return self._work.ask(os.pread, stage.descriptor, size, offset)
+
+    async def _read(self, node: int, stage: Stage, asked: Range) -> bytes:
+        async with stage.lock:
+            await self._fill(node, stage, stage.missing(asked))
+        return await self._work.ask(os.pread, stage.descriptor, asked.size, asked.offset)
+
+    async def write(self, node: int, stage: Stage, offset: int, data: bytes) -> int:
+        async with stage.lock:
+            await self._fill(node, stage, stage.missing(Range(offset, len(data)), edges_only=True))
+            return await self._work.change(stage.write, offset, data)
+
+    async def truncate(self, node: int, stage: Stage, size: int) -> bool:
+        """False when it was stored and closed by all meanwhile, and so is none any more."""
+        async with stage.lock:
+            if self._stages.get(node) is not stage:
+                return False
+            if size < stage.status().st_size:
+                await self._fill(node, stage, stage.missing(Range(size, 1)))  # of which a part stays
+            await self._work.change(stage.truncate, size)
+            return True
+
+    async def _fill(self, node: int, stage: Stage, missing: list[Range]) -> None:
+        content = self._contents.of(node)
+        for one in missing:
+            data = await content.whole_range(one)
+            await self._work.change(stage.fill, one.offset, data)
+
+    # --- store -------------------------------------------------------------------------------
+
+    async def store(self, node: int) -> None:
+        """Until the source has what was written before this was asked.
+
+        :raises OSError: why not; nothing that was written is lost by that
+        """
+        stage = self._stages.get(node)
+        if stage is None:
+            return
+        async with stage.lock:
+            if self._stages.get(node) is not stage:
+                return
+            if stage.poisoned:
+                raise OSError(stage.poisoned, "a write to it failed before, so it is not stored", stage.note.path)
+            if not self._nodes.parent(node) or await self._work.ask(stage.is_stored):
+                return
+            await self._fill(node, stage, stage.missing(Range(0, stage.note.base)))
+            await self._settle(stage)
+            await self._store(node, stage)
+
+    async def _store(self, node: int, stage: Stage) -> None:
+        now = await self._work.ask(stage.settle)
+        path = self._names.path(node)
+        try:
+            found = await self._work.change(
+                self._source.store, path, stage.descriptor, now.size, _kept(stage.note, self._source), None
+            )
+        except OSError:
+            self.failures += 1
+            raise
+        stage.stored = now
+        self._stored(node, path, found)
+        stage.say(stage.note._replace(before=found.version, path=path, waits=False))
+
+    async def _settle(self, stage: Stage) -> None:
+        for _attempt in range(_ATTEMPTS):
+            status = stage.status()
+            age = time.time_ns() - status.st_mtime_ns
+            if status.st_size <= COMPARED or not 0 <= age < SETTLED:
+                return
+            # Not to wait for anybody: two writes may have the same time as long as it is that young.
+            await trio.sleep((SETTLED - age) / view.SECOND)
+
+    def _stored(self, node: int, path: bytes, found: Found) -> None:
+        before = self._nodes.known(node)
+        self._nodes.set_version(node, found.version)
+        self._nodes.set(node, view.known(found, before.number, self._settings, view.now()))
+        self._contents.drop(node)
+        self._names.changes.touch(path)
+
+    async def close(self, node: int) -> None:
+        """Nobody has it open for writing any more."""
+        stage = self._stages.get(node)
+        if stage is None:
+            return
+        try:
+            await self.store(node)
+        except OSError as error:
+            if stage.note.waits:
+                return
+            _LOG.error(
+                "a file could not be stored, and is kept path=%r reason=%r staged=%d; it is tried again until the source takes it",
+                stage.note.path, str(error), stage.number,
+            )  # fmt: skip
+            if not stage.poisoned:
+                stage.say(stage.note._replace(waits=True))
+                self._work.soon(partial(self._retry, node, stage))
+                return
+        self._leave(node, stage)
+
+    def _leave(self, node: int, stage: Stage) -> None:
+        if self._stages.get(node) is not stage or self._opens.stage(node):
+            return  # somebody has it open again, or has left it already
+        del self._stages[node]
+        stage.remove()
+        self._nodes.unpin(node)
+
+    async def _retry(self, node: int, stage: Stage) -> None:
+        pause = _FIRST_PAUSE
+        while self._stages.get(node) is stage:
+            await trio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            try:
+                await self.store(node)
+            except OSError as error:
+                _LOG.debug("still not stored path=%r reason=%r", stage.note.path, str(error))
+            else:
+                _LOG.warning("stored after all path=%r", stage.note.path)
+                self._leave(node, stage)
+                return
+
+    # --- names -------------------------------------------------------------------------------
+
+    def moved(self) -> None:
+        """Names were changed: what is stored later goes where they are now."""
+        for node, stage in self._stages.items():
+            if self._nodes.parent(node):
+                stage.say(stage.note._replace(path=self._names.path(node)))
+
+    def below(self, folder: int) -> bool:
+        """Whether the folder holds something that the source may not have yet."""
+        return any(self._nodes.parent(node) == folder for node in self._stages)
+
+    def is_new(self, node: int) -> bool:
+        """The source does not know of it."""
+        stage = self._stages.get(node)
+        return stage is not None and stage.stored is None and not stage.note.before
+
+    def keep(self, node: int, changes: Changes) -> None:
+        stage = self._stages[node]
+        fields = {
+            name: value
+            for name in ("mode", "uid", "gid", "mtime_ns")
+            if (value := getattr(changes, name)) is not None
+        }
+        stage.say(stage.note._replace(**fields))
+        if changes.mtime_ns is not None:
+            os.utime(stage.descriptor, ns=(changes.atime_ns or changes.mtime_ns, changes.mtime_ns))
+        if self._source.abilities.keeps:
+            stage.stored = None
+
+    # --- those that another process began ----------------------------------------------------
+
+    def _adopt(self, number: int, node: int, taken_over: bool) -> None:
+        try:
+            stage = self._staging.open(number)
+        except (OSError, ValueError) as error:
+            _LOG.error("what was staged cannot be read and is left alone staged=%d reason=%r", number, str(error))
+            return
+        if node:
+            self._enter(node, stage)
+        elif (taken_over and not stage.note.waits) or stage.is_untouched():
+            stage.remove()  # it was never opened
+        else:
+            self._work.soon(partial(self._recover, stage))
+
+    async def _recover(self, stage: Stage) -> None:
+        """What a mount that ended by force left goes where it belongs, unless something newer is there."""
+        pause = _FIRST_PAUSE
+        note = stage.note
+        while True:
+            try:
+                await self._recovered(stage)
+            except ChangedError:
+                _LOG.error(
+                    "what was written before a crash was overtaken by a newer version, and is left alone path=%r staged=%d",
+                    note.path, stage.number,
+                )  # fmt: skip
+                stage.close()
+                return
+            except OSError as error:
+                _LOG.warning("what was left by a crash is not stored yet path=%r reason=%r", note.path, str(error))
+            else:
+                _LOG.warning("what was left by a crash is stored path=%r", note.path)
+                self._names.changes.touch(note.path)
+                stage.remove()
+                return
+            await trio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _recovered(self, stage: Stage) -> None:
+        note, size = stage.note, stage.status().st_size
+        for one in stage.missing(Range(0, note.base)):
+            data = await self._work.ask(self._source.read, note.path, note.before, *one)
+            await self._work.change(stage.fill, one.offset, data)
+        await self._work.change(
+            self._source.store, note.path, stage.descriptor, size, _kept(note, self._source), note.before
+        )
+
+
+def _kept(note: Note, source: Source) -> Kept:
+    return Kept(note.mode, note.uid, note.gid, note.mtime_ns) if source.abilities.keeps else Kept()
+
+
+def _copy(source: int, target: int, size: int) -> None:
+    done = 0
+    while done < size:
+        moved = os.copy_file_range(source, target, size - done, done, done)
+        if not moved:
+            raise OSError(errno.EIO, f"the cached file has {done} bytes, but should have {size}")
+        done += moved

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that serves one mount until it is unmounted: nothing that serves a mount may open a path of it, so a test cannot."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import trio
+from paddleflow_fuse.cache.memory import Memory
+from paddleflow_fuse.files.stage import Staging
+from paddleflow_fuse.files.system import FileSystem, Parts
+from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.nodes.region import Region
+from paddleflow_fuse.nodes.table import Nodes
+from paddleflow_fuse.opens import Opens
+from paddleflow_fuse.protocol.agree import Wish
+from paddleflow_fuse.session.direct import Direct
+from paddleflow_fuse.session.mount import Options, mount
+from paddleflow_fuse.sources.base import Source
+from paddleflow_fuse.sources.local import LocalSource
+from paddleflow_fuse.sources.memory import MemoryStore
+from paddleflow_fuse.sources.objects import ObjectSource
+from paddleflow_fuse.sources.objects import Options as ObjectOptions
+
+
+def source_of(wanted: dict[str, Any]) -> Source:
+    if wanted["kind"] == "local":
+        return LocalSource(wanted["root"])
+    return ObjectSource(MemoryStore(), "", ObjectOptions(persist=wanted.get("persist", False)))
+
+
+async def serve(wanted: dict[str, Any]) -> None:
+    settings = Settings(**wanted["settings"])
+    descriptor = mount(Path(wanted["point"]), "test", Options(read_only=settings.read_only))
+    region = Region.create()
+    session = await Direct.begin(descriptor, Wish(read_only=settings.read_only, passthrough=wanted["passthrough"]))
+    async with trio.open_nursery() as nursery:
+        parts = Parts(
+            Nodes(region), Opens(region, session.unbind), source_of(wanted["source"]), Memory(64 << 20), None,
+            Staging(Path(wanted["staging"])), session.bind if session.agreed.passthrough else None,
+        )  # fmt: skip
+        files = FileSystem(nursery, parts, settings)
+        print("ready", flush=True)
+        await session.serve(files)
+        nursery.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.DEBUG)
+    trio.run(serve, json.loads(sys.argv[1]))
+    os._exit(0)  # a thread may still wait for its source
