@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     read_only: bool = False
     ignores_owners: bool = False  # a chmod or chown that the source cannot keep succeeds all the same
     capacity: int = 1 << 50  # what statfs tells, in bytes
+    mounted_ns: int = 0  # the time of a folder that has none
     identity: bytes = b""  # of the file system, whoever mounts it
     block: int = 8 << 20  # the most that one request reads of a source; 0 keeps nothing
     read_ahead: int = 200 << 20
@@ -56,15 +57,16 @@ def known(found: Found, number: int, settings: Settings, moment: int) -> Known:
     mode = found.mode
     if mode is None:
         mode = {Kind.FOLDER: settings.folder_mode, Kind.LINK: 0o777}.get(found.kind, settings.file_mode)
+    changed = found.mtime_ns or settings.mounted_ns
     return Known(
         mode=_TYPES[found.kind] | mode,
         uid=settings.uid if found.uid is None else found.uid,
         gid=settings.gid if found.gid is None else found.gid,
         size=found.size,
         number=number,
-        mtime=found.mtime_ns,
-        ctime=found.mtime_ns,
-        atime=found.mtime_ns,
+        mtime=changed,
+        ctime=changed,
+        atime=changed,
         holds=UNSURE if found.kind is Kind.UNSURE else moment + int(settings.attributes_hold * SECOND),
         name_holds=moment + int(settings.names_hold * SECOND),
     )

@@ -169,6 +169,11 @@ class Nodes:
                     return
             slot = words[base + NEXT]
 
+    def order(self, node: int) -> int:
+        """Its place in a listing of its folder."""
+        place: int = self._words[self._records.slot(node) * WORDS + ORDER]
+        return place
+
     def count(self, node: int) -> int:
         """Of the names that are known."""
         count: int = self._words[self._records.slot(node) * WORDS + CHILDREN]

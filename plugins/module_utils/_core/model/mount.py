@@ -1,0 +1,109 @@
+# This file is part of the paddleflow.core collection.
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+"""How a node mounts a file system: what can be said to the agent beside where the files are. The flags of its command, the
+extraConfig of a cache policy and the options behind -o are these; sizes are in bytes and times in seconds, as quantities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import check, quantity, storage
+from .check import Problem, show
+from .stores import HELD, PROPERTIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .table import Field
+
+_FOLDER: Field = {"type": "string", "pattern": r"^(/[^/\x00-\x1f]+)*/?$", "max": 1024}
+_AMOUNT: Field = {"type": "quantity", "min": 0}
+_BOOL: Field = {"type": "bool"}
+
+# Where the agent serves what is mounted, not the kernel alone.
+TYPES = ("s3", "bos", "hdfs", "sftp", "local")
+
+MOUNT: dict[str, Field] = {
+    "read-only": {**_BOOL, "default": False, "aliases": ["ro"]},
+    "allow-other": {**_BOOL, "default": True, "aliases": ["allow_other"]},
+    "profile": {"type": "string", "enum": ["auto", "small", "large"], "default": "auto"},
+    "passthrough": {**_BOOL, "default": True},
+    "capacity": {**_AMOUNT, "default": "1Pi"},
+    # What is cached.
+    "data-cache-path": {**_FOLDER, "default": "/var/cache/paddleflow/fuse"},
+    "data-cache-quota": {**_AMOUNT, "default": 0},
+    "data-cache-files": {**_AMOUNT, "default": 0},
+    "data-cache-expire": {**_AMOUNT, "default": 0},
+    "free-space-ratio": {**_AMOUNT, "default": "0.3"},
+    "clean-cache": {**_BOOL, "default": False},
+    "block-size": {**_AMOUNT, "default": "20Mi"},
+    "memory-cache-size": {**_AMOUNT, "default": "512Mi"},
+    "data-read-ahead-size": {**_AMOUNT, "default": "200Mi"},
+    # What is known of names, and for how long.
+    "meta-cache-driver": {"type": "string", "enum": ["mem", "disk"], "default": "mem"},
+    "meta-cache-path": {**_FOLDER, "default": ""},
+    "meta-cache-expire": {**_AMOUNT, "default": 5},
+    "entry-cache-expire": {**_AMOUNT, "default": 5},
+    "path-cache-expire": {**_AMOUNT, "default": 1},
+    "attr-timeout": {**_AMOUNT, "default": 1},
+    "entry-timeout": {**_AMOUNT, "default": 1},
+    # How the agent runs.
+    "grace": {**_AMOUNT, "default": 30},
+    "deadline": {**_AMOUNT, "default": 300},
+    "log-level": {"type": "string", "enum": ["DEBUG", "INFO", "WARNING", "ERROR"], "default": "INFO"},
+    "log-format": {"type": "string", "enum": ["text", "json"], "default": "text"},
+}
+# Of older commands: understood, and without effect.
+RETIRED: dict[str, Field] = {
+    name: {"type": "string"} for name in ("disable-xattrs", "ignore-security-labels", "skip-check-links")
+}
+_LEAST_FREE = quantity.parse("0.1")
+
+
+def defaults() -> dict[str, Any]:
+    return {name: field["default"] for name, field in MOUNT.items()}
+
+
+def read(url: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[Problem]]:
+    """The properties of the store, the options of the mount with their defaults, and everything that is wrong."""
+    known, values = {**PROPERTIES, **MOUNT, **RETIRED}, dict(given)
+    if "no-implicit-dir" in values:
+        known["no-implicit-dir"] = _BOOL
+    found, problems = check.read(known, values)
+    if found.pop("no-implicit-dir", False):
+        found["implicitDirectories"] = False
+    properties = {name: value for name, value in found.items() if name in PROPERTIES}
+    mount = {**defaults(), **{name: value for name, value in found.items() if name in MOUNT}}
+    if not problems:
+        spec: dict[str, Any] = {"url": url, "properties": properties}
+        if not any(name in properties for name in HELD):
+            spec["secretRef"] = {}  # they come from where the agent runs
+        problems = [*storage.problems(spec, TYPES), *_faults(mount)]
+        problems = [
+            problem._replace(path=problem.path[1:]) if problem.path[0] == "properties" else problem
+            for problem in problems
+        ]
+    return properties, mount, problems
+
+
+def _faults(mount: Mapping[str, Any]) -> Iterator[Problem]:
+    for name, field in MOUNT.items():
+        amount = mount[name]
+        if field["type"] == "quantity" and quantity.parse(amount) > quantity.parse("1Ei"):
+            yield Problem((name,), show(amount), "at most 1Ei")
+    if not _LEAST_FREE <= quantity.parse(mount["free-space-ratio"]) < quantity.UNIT:
+        yield Problem(("free-space-ratio",), show(mount["free-space-ratio"]), "from 0.1 to below 1")
+    if mount["profile"] == "small" and not mount["read-only"]:
+        remedy = "Without opens nobody hears when a file is closed after it was written."
+        yield Problem(("profile",), "'small'", "given beside read-only", remedy)
+
+
+def size(amount: object) -> int:
+    """In bytes."""
+    return quantity.parse(amount) // quantity.UNIT
+
+
+def seconds(amount: object) -> float:
+    return quantity.parse(amount) / quantity.UNIT
+
