@@ -77,6 +77,7 @@ def settings(configuration: Configuration, uid: int, gid: int) -> Settings:
         kernel_names_hold=model.seconds(mount["entry-timeout"]),
         relaxed=given.get("relaxedOpen", False),
         read_only=mount["read-only"],
+        without_open=without_open(configuration),
         ignores_owners=given.get("ignoreOwnership", False),
         capacity=model.size(mount["capacity"]),
         identity=identity(configuration),

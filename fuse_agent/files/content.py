@@ -81,12 +81,19 @@ class Content:
     def leave(self, handle: int) -> None:
         self._readers.pop(handle, None)
 
+    @property
+    def is_here(self) -> bool:
+        return self.whole or not self._missing(Range(0, self.size))
+
     async def fetch_all(self) -> None:
-        """Until the disk has it whole, or has no room for that."""
-        while self.file is not None and not self.file.whole:
-            begun = self._fetch(Range(0, self.size), 0)
-            if not begun and not self._flights:
-                return
+        """All of it, as far as there is room to keep it."""
+        largest = self._keeper.largest
+        missing = without(self._missing(Range(0, self.size)), [one for one, _flight in self._flights])
+        for one in requests(missing, 4 * largest, largest):
+            while len(self._flights) >= _AT_ONCE:
+                await self._flights[0][1].result()
+            self._begin(one)
+        while self._flights:
             await self._flights[0][1].result()
 
     async def _read(self, asked: Range, window: int) -> bytes | memoryview:

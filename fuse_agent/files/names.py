@@ -93,7 +93,7 @@ class Names:
         moment = view.now()
         if node:
             known = self._nodes.known(node)
-            if (known.name_holds > moment and known.holds > moment) or self._is_held(node):
+            if (known.name_holds > moment and known.holds > moment) or self.is_held(node):
                 return self.entry(node)
         elif self._nodes.complete_until(parent) * view.SECOND > moment:
             return Absent(self._settings.kernel_names_hold)
@@ -131,7 +131,7 @@ class Names:
 
     def _take(self, parent: int, name: bytes, found: Found | None, moment: int) -> int:
         node = self._nodes.find(parent, name)
-        if node and self._is_held(node) and found is None:
+        if node and self.is_held(node) and found is None:
             return node  # what is written is stored when it is closed
         if found is None:
             if node:
@@ -160,7 +160,7 @@ class Names:
 
     def attributes(self, node: int) -> Soon[Held]:
         known = self._nodes.known(node)
-        if known.holds > view.now() or self._is_constant(node, known) or self._is_held(node):
+        if known.holds > view.now() or self._is_constant(node, known) or self.is_held(node):
             return self._held(node)
         return self._attributes(node)
 
@@ -192,7 +192,7 @@ class Names:
     def _held(self, node: int) -> Held:
         return Held(view.attributes(self.known(node)), self._settings.kernel_attributes_hold)
 
-    def _is_held(self, node: int) -> bool:
+    def is_held(self, node: int) -> bool:
         """The source may know less of it than we do."""
         return self._written(node) is not None
 
@@ -259,7 +259,7 @@ class Names:
 
     def _take_listed(self, folder: int, path: bytes, told: Told, listing: int, began: int, moment: int) -> None:
         node = self._nodes.find(folder, told.name)
-        if not (node and self._is_held(node)) and not self._is_touched(began, path, told.name):
+        if not (node and self.is_held(node)) and not self._is_touched(began, path, told.name):
             node = self.take(folder, told.name, told.found, moment, node)
         if node:
             self._nodes.seen(node, listing)
@@ -269,7 +269,7 @@ class Names:
         after = 0
         while row := self._row(folder, after):
             for child in row:
-                seen = self._nodes.was_seen(child.node, listing) or self._is_held(child.node)
+                seen = self._nodes.was_seen(child.node, listing) or self.is_held(child.node)
                 if not seen and not self._is_touched(began, path, child.name):
                     self._nodes.unname(child.node)
             after = row[-1].order
@@ -299,7 +299,7 @@ class Names:
             if room < 0:
                 break
             known = self.known(child.node)
-            if plus and (known.holds > moment or self._is_held(child.node)):
+            if plus and (known.holds > moment or self.is_held(child.node)):
                 found = self.entry(child.node, known)
             else:
                 kind = 0 if known.holds == view.UNSURE else known.mode

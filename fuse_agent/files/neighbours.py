@@ -19,10 +19,10 @@ _FOLDERS: Final = 256
 
 
 class _Walk:
-    __slots__ = ("fetched", "node", "order", "run")
+    __slots__ = ("fetched", "order", "run")
 
     def __init__(self) -> None:
-        self.order = self.run = self.fetched = self.node = 0
+        self.order = self.run = self.fetched = 0
 
 
 class Neighbours:
@@ -30,18 +30,23 @@ class Neighbours:
         self._nodes = nodes
         self._walks: OrderedDict[int, _Walk] = OrderedDict()
 
-    def after(self, node: int) -> list[int]:
-        """The files that are worth fetching when this one is opened, which were not named before."""
+    def after(self, node: int, missed: bool) -> list[int]:
+        """The files that are worth fetching when this one is opened, which were not named before.
+
+        :param missed: whether it had to be fetched itself
+        """
         folder = self._nodes.parent(node)
-        if not folder:
+        if not folder or (not missed and folder not in self._walks):
             return []
         walk = self._walk(folder)
         order = self._nodes.order(node)
+        if not missed and order > walk.fetched:
+            return []  # it was here all the time
         if 0 < order - walk.order <= _GAP + max(walk.fetched - walk.order, 0):
             walk.run += 1
         elif order != walk.order:
             walk.run, walk.fetched = 0, order
-        walk.order, walk.node = order, node
+        walk.order = order
         if walk.run < _RUN:
             return []
         wanted = min(2 * walk.run, MOST)

@@ -20,6 +20,7 @@ from ..sources.base import ChangedError
 from . import view
 from .content import SMALL, Contents
 from .names import Names
+from .neighbours import Neighbours
 from .tree import Tree
 from .work import Work
 from .writing import Writing
@@ -71,6 +72,7 @@ class FileSystem(Operations):
         self._contents = Contents(
             self._nodes, self._names, self._source, self._work, settings, parts.memory, parts.disk, self._is_open
         )
+        self._neighbours = Neighbours(self._nodes)
         # Found to be what its name means after an open of another version failed: the next open of it need not ask again.
         self._fresh: set[int] = set()
         self._writing: Writing | None = None
@@ -195,7 +197,10 @@ class FileSystem(Operations):
         if node in self._fresh or (self._settings.relaxed and known.holds > view.now()):
             self._fresh.discard(node)
             content = self._contents.of(node)
-            return self._opened(caller, node, content) if self._is_ready(content) else self._open_now(caller, node)
+            if not self._is_ready(content):
+                return self._open_now(caller, node)
+            self._fetch_after(node, missed=False)
+            return self._opened(caller, node, content)
         return self._open(caller, node)
 
     async def _open(self, caller: Caller, node: int) -> Handle:
@@ -213,13 +218,23 @@ class FileSystem(Operations):
 
     async def _open_now(self, caller: Caller, node: int) -> Handle:
         content = self._contents.of(node)
-        if not self._is_ready(content):
+        missed = not self._is_ready(content)
+        self._fetch_after(node, missed)
+        if missed:
             await content.fetch_all()
         return self._opened(caller, node, content)
 
+    def _fetch_after(self, node: int, missed: bool) -> None:
+        for other in self._neighbours.after(node, missed):
+            known = self._nodes.known(other)
+            if stat.S_ISREG(known.mode) and 0 < known.size <= SMALL and not self._names.is_held(other):
+                content = self._contents.of(other)
+                if not self._is_ready(content):
+                    self._work.begin(content.fetch_all)
+
     def _is_ready(self, content: Content) -> bool:
         """A small one is whole before it is opened, so that the kernel reads it by itself."""
-        return self._bind is None or content.file is None or content.whole or content.size > SMALL
+        return content.size > SMALL or content.is_here
 
     async def _confirm(self, node: int) -> None:
         try:
@@ -320,7 +335,10 @@ class FileSystem(Operations):
     def read(self, caller: Caller, node: int, handle: int, offset: int, size: int) -> Soon[bytes | memoryview]:
         if self._writing and (stage := self._writing.of(node)):
             return self._writing.read(node, stage, offset, size)
-        return self._contents.of(node).read(handle, offset, size)
+        content = self._contents.of(node)
+        if self._settings.without_open and not offset and content.size <= SMALL:
+            self._fetch_after(node, not content.is_here)
+        return content.read(handle, offset, size)
 
     async def _write(self, node: int, offset: int, data: bytes) -> int:
         stage = self.writing.of(node)

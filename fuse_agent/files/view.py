@@ -35,6 +35,7 @@ class Settings(NamedTuple):
     kernel_names_hold: float = 1.0
     relaxed: bool = False  # an open believes what is known, and asks nobody
     read_only: bool = False
+    without_open: bool = False  # nobody is told of opens and closes
     ignores_owners: bool = False  # a chmod or chown that the source cannot keep succeeds all the same
     capacity: int = 1 << 50  # what statfs tells, in bytes
     mounted_ns: int = 0  # the time of a folder that has none
