@@ -63,65 +63,65 @@ class Listed(NamedTuple):
 class Operations:
     """What is not overridden is told to the kernel as ENOSYS, and it does not ask again."""
 
-    def lookup(self, caller: Caller, parent: int, name: bytes) -> Soon[Entry | Absent]:
+    def lookup(self, caller: Caller, parent: int, name: bytes, /) -> Soon[Entry | Absent]:
         raise NotImplementedError
 
-    def forget(self, nodes: Sequence[tuple[int, int]]) -> None:
+    def forget(self, nodes: Sequence[tuple[int, int]], /) -> None:
         """Nodes, and how many lookups of each the kernel takes back."""
 
-    def getattr(self, caller: Caller, node: int, handle: int | None) -> Soon[Held]:
+    def getattr(self, caller: Caller, node: int, handle: int | None, /) -> Soon[Held]:
         raise NotImplementedError
 
-    def setattr(self, caller: Caller, node: int, changes: Changes) -> Soon[Held]:
+    def setattr(self, caller: Caller, node: int, changes: Changes, /) -> Soon[Held]:
         raise NotImplementedError
 
-    def readlink(self, caller: Caller, node: int) -> Soon[bytes]:
+    def readlink(self, caller: Caller, node: int, /) -> Soon[bytes]:
         raise NotImplementedError
 
-    def symlink(self, caller: Caller, parent: int, name: bytes, target: bytes) -> Soon[Entry]:
+    def symlink(self, caller: Caller, parent: int, name: bytes, target: bytes, /) -> Soon[Entry]:
         raise NotImplementedError
 
-    def mknod(self, caller: Caller, parent: int, name: bytes, mode: int, device: int) -> Soon[Entry]:
+    def mknod(self, caller: Caller, parent: int, name: bytes, mode: int, device: int, /) -> Soon[Entry]:
         raise NotImplementedError
 
-    def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Soon[Entry]:
+    def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int, /) -> Soon[Entry]:
         raise NotImplementedError
 
-    def unlink(self, caller: Caller, parent: int, name: bytes) -> Soon[None]:
+    def unlink(self, caller: Caller, parent: int, name: bytes, /) -> Soon[None]:
         raise NotImplementedError
 
-    def rmdir(self, caller: Caller, parent: int, name: bytes) -> Soon[None]:
+    def rmdir(self, caller: Caller, parent: int, name: bytes, /) -> Soon[None]:
         raise NotImplementedError
 
-    def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> Soon[None]:
+    def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int, /) -> Soon[None]:
         raise NotImplementedError
 
-    def link(self, caller: Caller, node: int, parent: int, name: bytes) -> Soon[Entry]:
+    def link(self, caller: Caller, node: int, parent: int, name: bytes, /) -> Soon[Entry]:
         raise NotImplementedError
 
-    def open(self, caller: Caller, node: int, flags: int) -> Soon[Handle]:
+    def open(self, caller: Caller, node: int, flags: int, /) -> Soon[Handle]:
         raise NotImplementedError
 
-    def create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int) -> Soon[tuple[Entry, Handle]]:
+    def create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int, /) -> Soon[tuple[Entry, Handle]]:
         raise NotImplementedError
 
-    def read(self, caller: Caller, node: int, handle: int, offset: int, size: int) -> Soon[bytes | memoryview]:
+    def read(self, caller: Caller, node: int, handle: int, offset: int, size: int, /) -> Soon[bytes | memoryview]:
         raise NotImplementedError
 
-    def write(self, caller: Caller, node: int, handle: int, offset: int, data: memoryview, flags: int) -> Soon[int]:
+    def write(self, caller: Caller, node: int, handle: int, offset: int, data: memoryview, flags: int, /) -> Soon[int]:
         """The data are there until it returns: a coroutine is to be given a copy."""
         raise NotImplementedError
 
-    def flush(self, caller: Caller, node: int, handle: int) -> Soon[None]:
+    def flush(self, caller: Caller, node: int, handle: int, /) -> Soon[None]:
         raise NotImplementedError
 
-    def release(self, caller: Caller, node: int, handle: int) -> Soon[None]:
+    def release(self, caller: Caller, node: int, handle: int, /) -> Soon[None]:
         raise NotImplementedError
 
-    def fsync(self, caller: Caller, node: int, handle: int, data_only: bool) -> Soon[None]:
+    def fsync(self, caller: Caller, node: int, handle: int, data_only: bool, /) -> Soon[None]:
         raise NotImplementedError
 
-    def opendir(self, caller: Caller, node: int) -> Soon[Handle]:
+    def opendir(self, caller: Caller, node: int, /) -> Soon[Handle]:
         raise NotImplementedError
 
     def readdir(
@@ -130,34 +130,34 @@ class Operations:
         """As many as fit into so many bytes, or fewer; none at the end. With ``plus`` each that has a node is looked up, too."""
         raise NotImplementedError
 
-    def releasedir(self, caller: Caller, node: int, handle: int) -> Soon[None]:
+    def releasedir(self, caller: Caller, node: int, handle: int, /) -> Soon[None]:
         raise NotImplementedError
 
-    def fsyncdir(self, caller: Caller, node: int, handle: int, data_only: bool) -> Soon[None]:
+    def fsyncdir(self, caller: Caller, node: int, handle: int, data_only: bool, /) -> Soon[None]:
         raise NotImplementedError
 
-    def statfs(self, caller: Caller, node: int) -> Soon[Space]:
+    def statfs(self, caller: Caller, node: int, /) -> Soon[Space]:
         raise NotImplementedError
 
-    def setxattr(self, caller: Caller, node: int, name: bytes, value: bytes, flags: int) -> Soon[None]:
+    def setxattr(self, caller: Caller, node: int, name: bytes, value: bytes, flags: int, /) -> Soon[None]:
         raise NotImplementedError
 
-    def getxattr(self, caller: Caller, node: int, name: bytes) -> Soon[bytes]:
+    def getxattr(self, caller: Caller, node: int, name: bytes, /) -> Soon[bytes]:
         raise NotImplementedError
 
-    def listxattr(self, caller: Caller, node: int) -> Soon[Sequence[bytes]]:
+    def listxattr(self, caller: Caller, node: int, /) -> Soon[Sequence[bytes]]:
         raise NotImplementedError
 
-    def removexattr(self, caller: Caller, node: int, name: bytes) -> Soon[None]:
+    def removexattr(self, caller: Caller, node: int, name: bytes, /) -> Soon[None]:
         raise NotImplementedError
 
-    def access(self, caller: Caller, node: int, mask: int) -> Soon[None]:
+    def access(self, caller: Caller, node: int, mask: int, /) -> Soon[None]:
         raise NotImplementedError
 
-    def fallocate(self, caller: Caller, handle: int, offset: int, length: int, mode: int) -> Soon[None]:
+    def fallocate(self, caller: Caller, handle: int, offset: int, length: int, mode: int, /) -> Soon[None]:
         raise NotImplementedError
 
-    def lseek(self, caller: Caller, handle: int, offset: int, whence: int) -> Soon[int]:
+    def lseek(self, caller: Caller, handle: int, offset: int, whence: int, /) -> Soon[int]:
         raise NotImplementedError
 
     def copy_file_range(

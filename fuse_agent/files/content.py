@@ -109,10 +109,9 @@ class Content:
 
     def _fetch(self, asked: Range, window: int) -> bool:
         """Begins to; whether there was anything left to begin."""
+        wanted = Range(asked.offset, min(asked.size + window, self.size - asked.offset))
         if self.size <= SMALL:
             wanted = Range(0, self.size)
-        else:
-            wanted = Range(asked.offset, min(asked.size + window, self.size - asked.offset))
         on_the_way = [one for one, _flight in self._flights]
         missing = without(self._missing(wanted), on_the_way)
         begun = False
@@ -136,11 +135,13 @@ class Content:
     def _missing(self, wanted: Range) -> list[Range]:
         if self.file is not None:
             return [Range(*one) for one in self.file.missing(*wanted)]
-        memory, found = self._keeper.memory, []
-        for block in range(wanted.offset // _BLOCK, -(-wanted.end // _BLOCK)):
-            if not memory.has(self.digest, block):
-                found.append(Range(block * _BLOCK, min(_BLOCK, self.size - block * _BLOCK)))
-        return found
+        memory = self._keeper.memory
+        blocks = range(wanted.offset // _BLOCK, -(-wanted.end // _BLOCK))
+        return [
+            Range(block * _BLOCK, min(_BLOCK, self.size - block * _BLOCK))
+            for block in blocks
+            if not memory.has(self.digest, block)
+        ]
 
     def _at_hand(self, asked: Range) -> bytes | memoryview | None:
         """Without waiting for a disk."""

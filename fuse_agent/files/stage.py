@@ -12,7 +12,6 @@ import json
 import mmap
 import os
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
@@ -21,6 +20,7 @@ from .ahead import Range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 # Of a file that was there before: what is fetched, and known to be here, as one.
 PIECE: Final = 128 << 10

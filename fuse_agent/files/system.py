@@ -107,17 +107,17 @@ class FileSystem(Operations):
 
     # --- names -------------------------------------------------------------------------------
 
-    def lookup(self, caller: Caller, parent: int, name: bytes) -> Soon[Entry | Absent]:
+    def lookup(self, _caller: Caller, parent: int, name: bytes) -> Soon[Entry | Absent]:
         return self._names.lookup(parent, name)
 
     def forget(self, nodes: Sequence[tuple[int, int]]) -> None:
         for node, times in nodes:
             self._nodes.forget(node, times)
 
-    def getattr(self, caller: Caller, node: int, handle: int | None) -> Soon[Held]:
+    def getattr(self, _caller: Caller, node: int, _handle: int | None) -> Soon[Held]:
         return self._names.attributes(node)
 
-    async def setattr(self, caller: Caller, node: int, changes: Changes) -> Held:
+    async def setattr(self, _caller: Caller, node: int, changes: Changes) -> Held:
         writing = self.writing
         if changes.size is not None:
             await self._truncate(node, changes.size)
@@ -138,13 +138,13 @@ class FileSystem(Operations):
             await self.tree.keep(node, changes)
         return Held(view.attributes(self._names.known(node)), self._settings.kernel_attributes_hold)
 
-    async def readlink(self, caller: Caller, node: int) -> bytes:
+    async def readlink(self, _caller: Caller, node: int) -> bytes:
         return await self._work.ask(self._source.target, self._names.path(node))
 
     async def symlink(self, caller: Caller, parent: int, name: bytes, target: bytes) -> Entry:
         return await self.tree.symlink(caller, parent, name, target)
 
-    async def mknod(self, caller: Caller, parent: int, name: bytes, mode: int, device: int) -> Entry:
+    async def mknod(self, caller: Caller, parent: int, name: bytes, mode: int, _device: int) -> Entry:
         if not stat.S_ISREG(mode):
             raise OSError(errno.EPERM, "sources hold files, folders and links only")
         entry, handle = await self.create(caller, parent, name, mode, os.O_WRONLY | os.O_EXCL)
@@ -164,24 +164,24 @@ class FileSystem(Operations):
     async def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> None:
         await self.tree.rename(caller, old, new, flags)
 
-    def link(self, caller: Caller, node: int, parent: int, name: bytes) -> Entry:
+    def link(self, _caller: Caller, _node: int, _parent: int, _name: bytes) -> Entry:
         raise OSError(errno.EPERM, "a file of a source has one name")
 
-    def opendir(self, caller: Caller, node: int) -> Handle:
+    def opendir(self, _caller: Caller, _node: int) -> Handle:
         return Handle(0)
 
     def readdir(
-        self, caller: Caller, node: int, handle: int, after: int, room: int, plus: bool
+        self, _caller: Caller, node: int, _handle: int, after: int, room: int, plus: bool
     ) -> Soon[Sequence[Listed]]:
         return self._names.list(node, after, room, plus)
 
-    def releasedir(self, caller: Caller, node: int, handle: int) -> None:
+    def releasedir(self, _caller: Caller, _node: int, _handle: int) -> None:
         return None
 
     def fsyncdir(self, caller: Caller, node: int, handle: int, data_only: bool) -> None:
         """A source has a name when it says so."""
 
-    def statfs(self, caller: Caller, node: int) -> Space:
+    def statfs(self, _caller: Caller, _node: int) -> Space:
         return view.space(self._settings, 0, len(self._nodes))
 
     # --- open --------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ class FileSystem(Operations):
 
     # --- content -----------------------------------------------------------------------------
 
-    def read(self, caller: Caller, node: int, handle: int, offset: int, size: int) -> Soon[bytes | memoryview]:
+    def read(self, _caller: Caller, node: int, handle: int, offset: int, size: int) -> Soon[bytes | memoryview]:
         if self._writing and (stage := self._writing.of(node)):
             return self._writing.read(node, stage, offset, size)
         content = self._contents.of(node)
@@ -346,7 +346,7 @@ class FileSystem(Operations):
             raise OSError(errno.EBADF, "it is not open for writing")
         return await self.writing.write(node, stage, offset, data)
 
-    def write(self, caller: Caller, node: int, handle: int, offset: int, data: memoryview, flags: int) -> Soon[int]:
+    def write(self, _caller: Caller, node: int, _handle: int, offset: int, data: memoryview, _flags: int) -> Soon[int]:
         return self._write(node, offset, bytes(data))
 
     async def _truncate(self, node: int, size: int) -> None:
@@ -389,15 +389,15 @@ class FileSystem(Operations):
             wanted = dict.fromkeys(wanted)
         return changes._replace(**wanted)
 
-    async def flush(self, caller: Caller, node: int, handle: int) -> None:
+    async def flush(self, _caller: Caller, node: int, handle: int) -> None:
         if self._writing is not None and self._opens.get(handle).writes:
             await self._writing.store(node)
 
-    async def fsync(self, caller: Caller, node: int, handle: int, data_only: bool) -> None:
+    async def fsync(self, _caller: Caller, node: int, _handle: int, _data_only: bool) -> None:
         if self._writing is not None:
             await self._writing.store(node)
 
-    def release(self, caller: Caller, node: int, handle: int) -> Soon[None]:
+    def release(self, _caller: Caller, _node: int, handle: int) -> Soon[None]:
         closed = self._opens.close(handle)
         if closed is None:
             return None
@@ -418,4 +418,3 @@ class FileSystem(Operations):
 
     def _is_open(self, node: int) -> bool:
         return self._opens.mode(node) is not Mode.CLOSED
-

@@ -25,10 +25,10 @@ from .stage import COMPARED, SETTLED, Note, Stage, Staging
 if TYPE_CHECKING:
     from ..nodes.records import Known
     from ..nodes.table import Nodes
-    from ..operations import Changes, Soon
     from ..opens import Opens
+    from ..operations import Changes, Soon
     from ..sources.base import Found, Source
-    from .content import Content, Contents
+    from .content import Contents
     from .names import Names
     from .view import Settings
     from .work import Work
@@ -241,9 +241,7 @@ class Writing:
     def keep(self, node: int, changes: Changes) -> None:
         stage = self._stages[node]
         fields = {
-            name: value
-            for name in ("mode", "uid", "gid", "mtime_ns")
-            if (value := getattr(changes, name)) is not None
+            name: value for name in ("mode", "uid", "gid", "mtime_ns") if (value := getattr(changes, name)) is not None
         }
         stage.say(stage.note._replace(**fields))
         if changes.mtime_ns is not None:

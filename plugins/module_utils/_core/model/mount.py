@@ -106,4 +106,3 @@ def size(amount: object) -> int:
 
 def seconds(amount: object) -> float:
     return quantity.parse(amount) / quantity.UNIT
-

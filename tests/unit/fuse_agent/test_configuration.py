@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+from paddleflow_fuse import configuration
+from paddleflow_fuse.configuration import OptionsError
+
+S3 = {"endpoint": "https://store", "accessKey": "a", "secretKey": "hidden"}
+
+
+def test_what_is_not_said_is_as_the_model_says() -> None:
+    found = configuration.settings(configuration.read("s3://bucket/data", S3), 5, 6)
+    assert (found.uid, found.gid, found.folder_mode, found.file_mode) == (5, 6, 0o755, 0o644)
+    assert (found.attributes_hold, found.names_hold) == (5, 5)
+    assert (found.kernel_attributes_hold, found.kernel_names_hold) == (1, 1)
+    assert (found.block, found.read_ahead, found.read_only) == (20 << 20, 200 << 20, False)
+
+
+def test_options_are_text_as_on_a_command_line() -> None:
+    given = {
+        **S3, "uid": "1000", "dirMode": "0o770", "file-mode": "0660", "umask": "007", "meta-cache-expire": "0.5", "ro": "true",
+        "attr-timeout": "60", "block-size": "0", "relaxedOpen": "yes", "capacity": "10Ti",
+    }  # fmt: skip
+    found = configuration.settings(configuration.read("s3://bucket", given), 0, 0)
+    assert (found.uid, found.folder_mode, found.file_mode) == (1000, 0o770, 0o660)
+    assert (found.attributes_hold, found.kernel_attributes_hold, found.block) == (0.5, 60, 0)
+    assert (found.read_only, found.relaxed, found.capacity) == (True, True, 10 << 40)
+
+
+def test_all_that_is_wrong_is_said_at_once_and_no_secret() -> None:
+    given = {**S3, "dirMode": "9", "secretKey": "", "blok-size": "1", "meta-cache-expire": "soon"}
+    with pytest.raises(OptionsError) as refused:
+        configuration.read("s3://bucket", given)
+    said = str(refused.value)
+    for name in ("dirMode", "secretKey", "blok-size", "meta-cache-expire"):
+        assert name in said
+    assert "hidden" not in said
+    assert "hidden" not in repr(configuration.read("s3://bucket", S3))
+
+
+@pytest.mark.parametrize(
+    ("given", "without"),
+    [
+        ({}, False),
+        ({"ro": "true"}, False),
+        ({"relaxedOpen": "true"}, False),
+        ({"ro": "true", "relaxedOpen": "true"}, True),
+        ({"ro": "true", "relaxedOpen": "true", "profile": "large"}, False),
+        ({"ro": "true", "profile": "small"}, True),
+    ],
+)
+def test_opens_are_left_out_only_where_nobody_writes(given: dict[str, str], without: bool) -> None:
+    assert configuration.settings(configuration.read("s3://bucket", {**S3, **given}), 0, 0).without_open == without
+
+
+def test_caches_are_told_apart_by_where_files_are_and_not_by_who_mounts_them() -> None:
+    def folder(url: str, **given: str) -> str:
+        return configuration.folder(configuration.read(url, {**S3, **given}))
+
+    assert folder("s3://bucket/a") == folder("s3://bucket/a", secretKey="other", uid="7")
+    others = [
+        folder("s3://bucket/b"),
+        folder("s3://bucke/t/a"),
+        folder("s3://bucket/a", endpoint="https://other"),
+        folder("bos://bucket/a"),
+    ]
+    assert len({folder("s3://bucket/a"), *others}) == 5
