@@ -49,15 +49,15 @@ def read(url: str, options: Mapping[str, Any]) -> Configuration:
     return Configuration(url, storage.location({"url": url, "properties": properties}), properties, mount)
 
 
-def identity(configuration: Configuration) -> bytes:
+def identity(configuration: Configuration) -> str:
     """Of the files, whoever mounts them and with which secrets."""
     place = configuration.place
-    return "\0".join((place["type"], place["serverAddress"], place.get("bucket", ""), place["subPath"])).encode()
+    return "\0".join((place["type"], place["serverAddress"], place.get("bucket", ""), place["subPath"]))
 
 
 def folder(configuration: Configuration) -> str:
     """Of a cache, below that of all caches: that of these files."""
-    return f"{configuration.place['type']}-{blake2b(identity(configuration), digest_size=_HASHED).hexdigest()}"
+    return f"{configuration.place['type']}-{blake2b(identity(configuration).encode(), digest_size=_HASHED).hexdigest()}"
 
 
 def settings(configuration: Configuration, uid: int, gid: int) -> Settings:
@@ -89,9 +89,8 @@ def settings(configuration: Configuration, uid: int, gid: int) -> Settings:
 
 def without_open(configuration: Configuration) -> bool:
     """The kernel need not tell of an open or close: only where nobody writes, and an open asks nobody whether it is the newest."""
-    profile = configuration.mount["profile"]
-    relaxed = configuration.properties.get("relaxedOpen", False)
-    return profile == "small" or (profile == "auto" and configuration.mount["read-only"] and relaxed)
+    mount, relaxed = configuration.mount, configuration.properties.get("relaxedOpen", False)
+    return mount["profile"] == "small" or bool(mount["profile"] == "auto" and mount["read-only"] and relaxed)
 
 
 def _mode(text: str) -> int:

@@ -133,6 +133,12 @@ class File:
             key = room.take_out(self.entry)
         room.sweep(key)
 
+    def use(self) -> bool:
+        """For a thread, while somebody else may close it: False when that was done. Close it after use."""
+        with self._room.lock:
+            self.users += bool(self.users)
+            return bool(self.users)
+
     def close(self) -> None:
         room = self._room
         with room.lock:

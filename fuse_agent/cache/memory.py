@@ -27,6 +27,9 @@ class Memory:
     def __len__(self) -> int:
         return len(self._blocks)
 
+    def has(self, key: bytes, number: int) -> bool:
+        return (key, number) in self._blocks
+
     def get(self, key: bytes, number: int) -> bytes | None:
         with self._lock:
             block = self._blocks.get((key, number))

@@ -10,15 +10,18 @@ import errno
 import inspect
 import os
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..cache.disk import key
+from ..cache.errors import FullError
 from .ahead import Range, Reader, overlap, requests, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..cache.disk import Disk, File
+    from ..cache.disk import Disk
+    from ..cache.file import File
     from ..cache.memory import Memory
     from ..nodes.table import Nodes
     from ..operations import Soon
@@ -85,8 +88,14 @@ class Content:
     def is_here(self) -> bool:
         return self.whole or not self._missing(Range(0, self.size))
 
+    @property
+    def is_doubtful(self) -> bool:
+        """The machine died since it was kept: what the disk has is to be compared with its checksums first."""
+        return self.file is not None and not self.file.verified
+
     async def fetch_all(self) -> None:
         """All of it, as far as there is room to keep it."""
+        await self._verify()
         largest = self._keeper.largest
         missing = without(self._missing(Range(0, self.size)), [one for one, _flight in self._flights])
         for one in requests(missing, 4 * largest, largest):
@@ -96,7 +105,12 @@ class Content:
         while self._flights:
             await self._flights[0][1].result()
 
+    async def _verify(self) -> None:
+        if self.is_doubtful:
+            await self._keeper.work.once((self.digest, "verify"), partial(self._keeper.verify, self))
+
     async def _read(self, asked: Range, window: int) -> bytes | memoryview:
+        await self._verify()
         self._fetch(asked, window)
         for one, flight in list(self._flights):
             if overlap(one, asked):
@@ -147,23 +161,25 @@ class Content:
         """Without waiting for a disk."""
         if self.file is None:
             return self._in_memory(asked)
-        if not self.file.has(*asked):
+        if not self.file.has(*asked) or asked.size > len(self._keeper.buffer):
             return None
         buffer = self._keeper.buffer[: asked.size]
-        if len(buffer) < asked.size:
-            return None
         try:
             count = os.preadv(self.file.descriptor, [buffer], asked.offset, os.RWF_NOWAIT)
         except BlockingIOError:
             return None
-        return buffer if count == asked.size else None
+        return buffer if count == asked.size and self.file.has(*asked) else None
 
     def _wait_at_hand(self, asked: Range) -> bytes | memoryview | None:
-        if self.file is None:
+        file = self.file
+        if file is None:
             return self._in_memory(asked)
-        if not self.file.has(*asked):
+        if not file.use():
             return None
-        return os.pread(self.file.descriptor, asked.size, asked.offset)
+        try:
+            return file.read(*asked)
+        finally:
+            file.close()
 
     def _in_memory(self, asked: Range) -> bytes | memoryview | None:
         parts: list[bytes | memoryview] = []
@@ -230,23 +246,40 @@ class Contents:
 
     async def fetch(self, content: Content, one: Range) -> None:
         path = self._names.path(content.node)
-        if not await self.work.fetch(self._load, path, content, one) and content.file is not None:
-            # The disk took it not: from now on memory is what there is.
-            content.file.close()
-            content.file = None
+        file = await self.work.fetch(self._load, path, content, one)
+        if file is not content.file:
+            if content.file is not None:
+                content.file.close()
+            content.file = file
 
     async def direct(self, content: Content, asked: Range) -> bytes | memoryview:
         path = self._names.path(content.node)
         return await self.work.fetch(self._get, path, content.version, asked)
 
-    def _load(self, path: bytes, content: Content, one: Range) -> bool:
-        """In a thread. Whether there was room for it."""
-        data = self._get(path, content.version, one)
-        if content.file is not None:
-            return content.file.fill(one.offset, data)
+    async def verify(self, content: Content) -> None:
+        if self._disk is not None:
+            await self.work.ask(self._disk.verify, content.digest)
+        if content.file is not None and not content.file.verified:  # none of it was right
+            content.file.close()
+            content.file = self._open(content.digest, content.size)
+
+    def _load(self, path: bytes, content: Content, one: Range) -> File | None:
+        """In a thread. Where the disk has it from now on; None when it took nothing, and memory is what there is."""
+        data, file = self._get(path, content.version, one), content.file
+        try:
+            if file is not None and file.use():
+                try:
+                    file.fill(one.offset, data)
+                finally:
+                    file.close()
+                return file
+            if self._disk is not None and self._settings.block and one.size == content.size:
+                return self._disk.put(content.digest, data)
+        except FullError:
+            pass  # it said so in the log, where a person has to do something
         for start in range(0, one.size, _BLOCK):
             self.memory.put(content.digest, (one.offset + start) // _BLOCK, bytes(data[start : start + _BLOCK]))
-        return True
+        return None
 
     def _get(self, path: bytes, version: bytes, one: Range) -> bytes | memoryview:
         data = self._source.read(path, version, *one)
@@ -261,9 +294,17 @@ class Contents:
         tag = version or b"%x" % known.mtime
         digest = key(self._settings.identity, self._names.path(node), tag, known.size)
         content = Content(self, node, version, known.size, digest)
-        if self._disk is not None and self._settings.block:
-            content.file = self._disk.begin(digest, known.size)
+        content.file = self._open(digest, known.size)
         return content
+
+    def _open(self, digest: bytes, size: int) -> File | None:
+        """A small one is put there whole when it was fetched, which is much less work than to fill it."""
+        if self._disk is None or not self._settings.block:
+            return None
+        try:
+            return self._disk.get(digest, size) if size <= SMALL else self._disk.begin(digest, size)
+        except FullError:
+            return None
 
     def _trim(self) -> None:
         """Those that were left longest ago go first."""

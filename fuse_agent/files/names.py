@@ -202,7 +202,7 @@ class Names:
 
     # --- folders -----------------------------------------------------------------------------
 
-    def list(self, node: int, after: int, room: int, plus: bool) -> Soon[Sequence[Listed]]:
+    def listing(self, node: int, after: int, room: int, plus: bool) -> Soon[Sequence[Listed]]:
         if not stat.S_ISDIR(self._nodes.known(node).mode):
             raise NotADirectoryError(errno.ENOTDIR, "only folders are listed")
         until = self._nodes.complete_until(node)

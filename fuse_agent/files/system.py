@@ -9,7 +9,7 @@ import os
 import stat
 import time
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..nodes.records import Known, StaleError, number
 from ..opens import Mode, Opens, OtherwiseOpenError
@@ -173,7 +173,7 @@ class FileSystem(Operations):
     def readdir(
         self, _caller: Caller, node: int, _handle: int, after: int, room: int, plus: bool
     ) -> Soon[Sequence[Listed]]:
-        return self._names.list(node, after, room, plus)
+        return self._names.listing(node, after, room, plus)
 
     def releasedir(self, _caller: Caller, _node: int, _handle: int) -> None:
         return None
@@ -234,7 +234,7 @@ class FileSystem(Operations):
 
     def _is_ready(self, content: Content) -> bool:
         """A small one is whole before it is opened, so that the kernel reads it by itself."""
-        return content.size > SMALL or content.is_here
+        return (content.size > SMALL and not content.is_doubtful) or content.is_here
 
     async def _confirm(self, node: int) -> None:
         try:
@@ -375,7 +375,7 @@ class FileSystem(Operations):
             mode = stat.S_IMODE(mode)
         elif changes.drop_privileges and known.mode & (stat.S_ISUID | stat.S_ISGID):
             mode = stat.S_IMODE(known.mode) & ~(stat.S_ISUID | stat.S_ISGID)
-        wanted = {
+        wanted: dict[str, Any] = {
             "mode": None if mode == stat.S_IMODE(known.mode) else mode,
             "uid": None if changes.uid == known.uid else changes.uid,
             "gid": None if changes.gid == known.gid else changes.gid,

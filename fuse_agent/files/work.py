@@ -66,8 +66,7 @@ class Work:
 
     async def change(self, call: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
         """What must not be left half-way: it ends before an interrupt is heard."""
-        with trio.CancelScope(shield=True):
-            return await trio.to_thread.run_sync(partial(call, *args, **kwargs), limiter=self._threads)
+        return await trio.to_thread.run_sync(partial(call, *args, **kwargs), limiter=self._threads)
 
     async def once(self, key: Hashable, work: Callable[[], Awaitable[Answer]]) -> Answer:
         """What comes of the work, which is begun unless somebody waits for it already."""

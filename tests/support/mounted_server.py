@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import trio
+from paddleflow_fuse.cache.claim import claim
+from paddleflow_fuse.cache.disk import Disk
 from paddleflow_fuse.cache.memory import Memory
+from paddleflow_fuse.cache.room import Limits
 from paddleflow_fuse.files.stage import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
@@ -34,6 +37,12 @@ def source_of(wanted: dict[str, Any]) -> Source:
     return ObjectSource(MemoryStore(), "", ObjectOptions(persist=wanted.get("persist", False)))
 
 
+def disk_of(wanted: dict[str, Any]) -> Disk | None:
+    if "disk" not in wanted:
+        return None
+    return Disk(claim(Path(wanted["disk"]), {"pid": os.getpid()}), Limits(**wanted.get("limits", {})))
+
+
 async def serve(wanted: dict[str, Any]) -> None:
     settings = Settings(**wanted["settings"])
     descriptor = mount(Path(wanted["point"]), "test", Options(read_only=settings.read_only))
@@ -41,7 +50,7 @@ async def serve(wanted: dict[str, Any]) -> None:
     session = await Direct.begin(descriptor, Wish(read_only=settings.read_only, passthrough=wanted["passthrough"]))
     async with trio.open_nursery() as nursery:
         parts = Parts(
-            Nodes(region), Opens(region, session.unbind), source_of(wanted["source"]), Memory(64 << 20), None,
+            Nodes(region), Opens(region, session.unbind), source_of(wanted["source"]), Memory(64 << 20), disk_of(wanted),
             Staging(Path(wanted["staging"])), session.bind if session.agreed.passthrough else None,
         )  # fmt: skip
         files = FileSystem(nursery, parts, settings)
