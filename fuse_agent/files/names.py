@@ -211,12 +211,18 @@ class Names:
             return self._page(node, after, room, plus)
         return self._list(node, after, room, plus)
 
+    async def children(self, node: int, after: int) -> list[Child]:
+        """Of a folder, some behind that place of its listing, which is the newest when one begins; none at the end."""
+        if not after:
+            await self._list(node, 0, 0, plus=False)
+        return self._row(node, after)
+
     async def _list(self, node: int, after: int, room: int, plus: bool) -> Sequence[Listed]:
         listing = self._listings.get(node)
         if listing is None:
             listing = self._listings[node] = _Listing(self._nodes.begin_listing(), not self._nodes.count(node))
             listing.flight = self._work.begin(partial(self._whole, node, listing))
-        while listing.streams and not listing.flight.has_landed:
+        while room and listing.streams and not listing.flight.has_landed:
             page = self._page(node, after, room, plus)
             if page and page[-1].after > _DOTS:
                 return page

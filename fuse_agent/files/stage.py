@@ -135,13 +135,18 @@ class Stage:
         """Whether all of it is what was there before."""
         return self._present is not None and not any(self._present) and self.status().st_size == self.note.base
 
-    def is_stored(self) -> bool:
-        """May read all of it."""
+    def seems_stored(self) -> bool:
+        """By its times, which need not show what was written last."""
         if self.stored is None:
             return False
         status = self.status()
-        same = self.stored[:3] == (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        return same and (status.st_size > COMPARED or self.sum(status.st_size) == self.stored.sum)
+        return self.stored[:3] == (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+    def is_stored(self) -> bool:
+        """May read all of it."""
+        if self.stored is None or not self.seems_stored():
+            return False
+        return self.stored.size > COMPARED or self.sum(self.stored.size) == self.stored.sum
 
     def settle(self) -> Stored:
         """What it is like now. A page that somebody has mapped and writes to again shows in its times only if it was clean, so

@@ -22,6 +22,7 @@ from .content import SMALL, Contents
 from .names import Names
 from .neighbours import Neighbours
 from .tree import Tree
+from .warm import Warm
 from .work import Work
 from .writing import Writing
 
@@ -63,7 +64,7 @@ class Parts(NamedTuple):
 class FileSystem(Operations):
     def __init__(self, nursery: trio.Nursery, parts: Parts, settings: Settings) -> None:
         self._nodes, self._opens, self._source, self._bind = parts.nodes, parts.opens, parts.source, parts.bind
-        self._settings = settings
+        self._settings, self._ending = settings, False
         self._work = Work(nursery)
         self._names = Names(
             self._nodes, self._source, settings, self._work, self._is_open,
@@ -95,6 +96,11 @@ class FileSystem(Operations):
         if self._writing is None:
             raise OSError(errno.EROFS, "this mount is read-only")
         return self._writing
+
+    def _begin_to_write(self) -> Writing:
+        if self._ending:
+            raise OSError(errno.EROFS, "this mount is about to end, and nothing new is written")
+        return self.writing
 
     @property
     def tree(self) -> Tree:
@@ -191,7 +197,7 @@ class FileSystem(Operations):
         if stat.S_ISDIR(known.mode):
             raise IsADirectoryError(errno.EISDIR, "a folder is not opened as a file")
         if flags & os.O_ACCMODE != os.O_RDONLY or flags & os.O_TRUNC:
-            return self._open_to_write(caller, node, flags, self.writing)
+            return self._open_to_write(caller, node, flags, self._begin_to_write())
         if self._writing and (stage := self._writing.of(node)):
             return self._opened_stage(caller, node, stage, writes=False)
         if node in self._fresh or (self._settings.relaxed and known.holds > view.now()):
@@ -311,7 +317,7 @@ class FileSystem(Operations):
         raise StaleError(node)
 
     async def create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int) -> tuple[Entry, Handle]:
-        writing = self.writing
+        writing = self._begin_to_write()
         path = self._names.below(parent, name)
         if not flags & os.O_TRUNC or flags & os.O_EXCL:
             await self._names.refresh(parent, name)  # others may have made it since the kernel asked
@@ -418,3 +424,26 @@ class FileSystem(Operations):
 
     def _is_open(self, node: int) -> bool:
         return self._opens.mode(node) is not Mode.CLOSED
+
+    # --- beside operations -------------------------------------------------------------------
+
+    def unsaved(self) -> list[bytes]:
+        return self._writing.unsaved() if self._writing else []
+
+    async def save(self) -> list[bytes]:
+        """What is not stored is, and nobody begins to write anew; paths of what the source would not take."""
+        self._ending = True
+        return await self._writing.save() if self._writing else []
+
+    def warm(self, data: bool, at_once: int) -> Warm:
+        return Warm(self._nodes, self._names, self._contents, data, at_once)
+
+    def status(self) -> dict[str, Any]:
+        return {
+            "nodes": len(self._nodes),
+            "open": len(self._opens),
+            "hidden_names": self._names.hidden,
+            "unsaved": len(self.unsaved()),
+            "staged_bytes": self._writing.staged if self._writing else 0,
+            "upload_failures": self._writing.failures if self._writing else 0,
+        }

@@ -60,9 +60,30 @@ class Writing:
         stage = self._stages.get(node)
         return stage.status() if stage else None
 
-    def dirty(self) -> list[bytes]:
-        """Paths of what the source does not have."""
-        return [stage.note.path for stage in self._stages.values() if not stage.is_stored()]
+    def unsaved(self) -> list[bytes]:
+        """Paths of what the source does not have, as far as that shows without reading any of it."""
+        return [stage.note.path for stage in self._stages.values() if not stage.seems_stored()]
+
+    @property
+    def staged(self) -> int:
+        """Bytes that lie here."""
+        return sum(stage.status().st_size for stage in self._stages.values())
+
+    async def save(self) -> list[bytes]:
+        """All of it; paths of what the source would not take."""
+        failed: list[bytes] = []
+
+        async def save(node: int, stage: Stage) -> None:
+            try:
+                await self.store(node)
+            except OSError as error:
+                _LOG.error("a file could not be stored, and is kept path=%r reason=%r", stage.note.path, str(error))
+                failed.append(stage.note.path)
+
+        async with trio.open_nursery() as nursery:
+            for node, stage in list(self._stages.items()):
+                nursery.start_soon(save, node, stage)
+        return failed
 
     # --- begin -------------------------------------------------------------------------------
 
