@@ -192,6 +192,8 @@ class Crew:
             self._hear(worker)
             self._part(worker)
             self.worker = None
+            if self._mount.is_gone:  # so it had nothing left to do
+                self._watch.leaves(now, 0)
             self._watch.ended(now)
             level = logging.WARNING if status else logging.INFO
             _LOG.log(level, "the worker ended", extra=facts(pid=worker.pid, status=status, failures=self.failures))

@@ -118,6 +118,6 @@ def _required(given: dict[str, Any], name: str) -> str:
 def _value(name: str, found: Any, wanted: type) -> Any:
     if wanted is float and type(found) is int:
         found = float(found)
-    if type(found) is not wanted or (wanted in (int, float) and not found >= 0):
+    if type(found) is not wanted or (isinstance(found, int | float) and not found >= 0):
         raise SettingsError(f"{name} of the configuration is {found!r}; give {_WORDS[wanted]}.")
     return found
