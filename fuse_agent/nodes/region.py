@@ -96,13 +96,21 @@ class Region:
 
         :raises LayoutError:
         """
+        cls.check(descriptor)
+        return cls(descriptor)
+
+    @staticmethod
+    def check(descriptor: int) -> None:
+        """Whether this release reads what another process created, without touching it.
+
+        :raises LayoutError:
+        """
         head = os.pread(descriptor, 16, 0)
         magic, version = struct.unpack("<QQ", head) if len(head) == 16 else (0, 0)
         if magic != _MAGIC or os.fstat(descriptor).st_size != _SIZE:
             raise LayoutError("The memory that was handed over is no table of nodes.")
         if version != LAYOUT:
             raise LayoutError(f"The memory that was handed over has layout {version}, but this release reads {LAYOUT}.")
-        return cls(descriptor)
 
     @property
     def resident(self) -> int:

@@ -8,12 +8,11 @@ import fcntl
 import inspect
 import logging
 import os
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ..protocol import agree, replies, requests
+from ..protocol import replies, requests
 from ..protocol.codes import BACKING_CLOSE, BACKING_OPEN, Op
 from ..protocol.layout import BACKING
 from .calls import CALLS, FORGETS, caller
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from ..operations import Operations
-    from ..protocol.agree import Agreed, Wish
+    from ..protocol.agree import Agreed
     from ..protocol.requests import Request
     from .calls import Pack
 
@@ -55,41 +54,29 @@ class Direct:
         self._buffer = bytearray(agreed.largest + _HEAD)
         self._view = memoryview(self._buffer)
         self._waiting: dict[int, trio.CancelScope] = {}
+        self._reading, self._ending = trio.CancelScope(), trio.CancelScope()
         os.set_blocking(descriptor, False)
-
-    @classmethod
-    async def begin(cls, descriptor: int, wish: Wish) -> Direct:
-        """Answers the kernel's first request.
-
-        :raises agree.UnfitError:
-        """
-        os.set_blocking(descriptor, False)
-        buffer = bytearray(1 << 17)
-        size = await _read(descriptor, buffer)
-        request = requests.parse(memoryview(buffer)[:size])
-        if request.op != Op.INIT:
-            raise requests.MalformedError(request.number, f"operation {request.op} before INIT")
-        try:
-            agreed = agree.agree(request, wish)
-        except agree.UnfitError:
-            os.write(descriptor, replies.failed(request.number, errno.EPROTO))
-            raise
-        os.write(descriptor, replies.done(request.number, agree.answer(agreed)))
-        for lack in agree.lacking(request, wish):
-            _LOG.warning("this kernel cannot: %s", lack)
-        return cls(descriptor, agreed)
 
     def take_over(self) -> None:
         """From a worker that died: what it had read comes again."""
         self.tell(replies.resend())
 
-    async def serve(self, operations: Operations) -> None:
-        """Until the mount is gone, or this is cancelled."""
-        async with trio.open_nursery() as nursery:
-            try:
-                await self._serve(operations, nursery)
-            except GoneError:
-                nursery.cancel_scope.cancel()
+    async def serve(self, operations: Operations) -> bool:
+        """Until the mount is gone, or this is to leave it to another; whether it is gone."""
+        with self._ending:
+            async with trio.open_nursery() as nursery:
+                try:
+                    with self._reading:
+                        await self._serve(operations, nursery)
+                except GoneError:
+                    nursery.cancel_scope.cancel()
+                    return True
+        return False
+
+    def leave(self, longest: float) -> None:
+        """No further request is read. Those that were are ended, as far as that takes no longer; the rest is the next one's."""
+        self._reading.cancel()
+        self._ending.deadline = min(self._ending.deadline, trio.current_time() + longest)
 
     def tell(self, *parts: bytes | memoryview) -> bool:
         """An answer, or what the kernel is told unasked; whether anybody is there to take it. That the mount is gone is found by
@@ -219,12 +206,3 @@ class Direct:
 
     def _refuse(self, number: int, code: int) -> None:
         self.tell(replies.failed(number, code))
-
-
-async def _read(descriptor: int, buffer: bytearray) -> int:
-    read = partial(os.readv, descriptor, [buffer])
-    while True:
-        try:
-            return read()
-        except BlockingIOError:
-            await trio.lowlevel.wait_readable(descriptor)

@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from paddleflow_fuse.operations import Absent, Caller, Operations
 from paddleflow_fuse.protocol import layout
-from paddleflow_fuse.protocol.agree import UnfitError, Wish
+from paddleflow_fuse.protocol.agree import Agreed
 from paddleflow_fuse.protocol.codes import RESENT, Init, Notify, Op
 from paddleflow_fuse.protocol.replies import Entry
 from paddleflow_fuse.session.direct import Direct
 
-OFFER = Init(2**43 - 1)
+AGREED = Agreed(41, Init.ASYNC_READ, 1 << 17, 1 << 17, 0)
 
 
 class Kernel:
@@ -48,10 +49,6 @@ class Kernel:
         await self._end.send(packet)
 
 
-def init(minor: int = 45) -> bytes:
-    return struct.pack("<IIIII44x", 7, minor, 131072, OFFER & 0xFFFFFFFF, OFFER >> 32)
-
-
 @contextmanager
 def connected() -> Iterator[tuple[Kernel, int]]:
     """A kernel, and the descriptor to serve it by."""
@@ -63,10 +60,7 @@ def connected() -> Iterator[tuple[Kernel, int]]:
 @asynccontextmanager
 async def served(operations: Operations, longest: float = 60.0) -> AsyncIterator[Kernel]:
     with connected() as (kernel, descriptor):
-        await kernel.ask(Op.INIT, init())
-        session = await Direct.begin(descriptor, Wish())
-        await kernel.answer()
-        session = Direct(descriptor, session.agreed, longest)
+        session = Direct(descriptor, AGREED, longest)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(session.serve, operations)
             yield kernel
@@ -103,29 +97,6 @@ class Slow(Operations):
 
 
 ABSENT = 0
-
-
-def test_what_kernel_and_agent_can_is_agreed_on_first() -> None:
-    async def test() -> None:
-        with connected() as (kernel, descriptor):
-            number = await kernel.ask(Op.INIT, init(minor=40))
-            session = await Direct.begin(descriptor, Wish())
-            answered, error, body = await kernel.answer()
-            assert (answered, error, layout.INIT_OUT.unpack(body)[:2]) == (number, 0, (7, 40))
-            assert session.agreed.minor == 40
-
-    trio.run(test)
-
-
-def test_a_kernel_that_is_too_old_is_told_so() -> None:
-    async def test() -> None:
-        with connected() as (kernel, descriptor):
-            await kernel.ask(Op.INIT, init(minor=20))
-            with pytest.raises(UnfitError):
-                await Direct.begin(descriptor, Wish())
-            assert (await kernel.answer())[1] == errno.EPROTO
-
-    trio.run(test)
 
 
 def test_what_is_known_is_answered_and_who_asked_is_told() -> None:
@@ -241,10 +212,65 @@ def test_what_is_not_known_here_is_refused_and_python_is_told_that_no_file_is_a_
 def test_who_takes_over_asks_for_what_was_not_answered() -> None:
     async def test() -> None:
         with connected() as (kernel, descriptor):
-            await kernel.ask(Op.INIT, init())
-            session = await Direct.begin(descriptor, Wish())
-            await kernel.answer()
+            session = Direct(descriptor, AGREED)
             session.take_over()
             assert await kernel.answer() == (0, -Notify.RESEND, b"")
+
+    trio.run(test)
+
+
+def test_who_leaves_reads_no_more_and_ends_what_it_read_if_that_takes_no_longer() -> None:
+    async def test() -> None:
+        operations = Slow()
+        with connected() as (kernel, descriptor):
+            session = Direct(descriptor, AGREED)
+            async with trio.open_nursery() as nursery:
+                ended = trio.Event()
+                gone: list[bool] = []
+
+                async def serve() -> None:
+                    gone.append(await session.serve(operations))
+                    ended.set()
+
+                nursery.start_soon(serve)
+                late = await kernel.ask(Op.LOOKUP, b"late\0")
+                soon = await kernel.ask(Op.LOOKUP, b"name\0")
+                assert (await kernel.answer())[0] == soon
+                session.leave(longest=30)
+                await trio.testing.wait_all_tasks_blocked()
+                await kernel.ask(Op.LOOKUP, b"name\0")
+                await trio.testing.wait_all_tasks_blocked()
+                assert not ended.is_set()
+                operations.go_on.set()
+                assert (await kernel.answer())[:2] == (late, ABSENT)
+                await ended.wait()
+            assert gone == [False]
+            assert len(operations.callers) == 2
+
+    trio.run(test)
+
+
+def test_who_leaves_answers_nothing_that_takes_longer() -> None:
+    async def test() -> None:
+        operations = Slow()
+        with connected() as (kernel, descriptor):
+            session = Direct(descriptor, AGREED)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(session.serve, operations)
+                await kernel.ask(Op.LOOKUP, b"late\0")
+                soon = await kernel.ask(Op.LOOKUP, b"name\0")
+                assert (await kernel.answer())[0] == soon
+                session.leave(longest=0)
+            session.take_over()  # what is said next is the first that comes
+            assert await kernel.answer() == (0, -Notify.RESEND, b"")
+
+    trio.run(test)
+
+
+def test_a_mount_that_ends_is_gone() -> None:
+    async def test() -> None:
+        with connected() as (kernel, descriptor):
+            await kernel.ask(Op.DESTROY)
+            assert await Direct(descriptor, AGREED).serve(Operations())
 
     trio.run(test)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mount that a supervisor holds: made, or taken over from the one before it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ..control import agreed_from, load, store
+from ..logs import facts
+from ..nodes.region import LayoutError, Region
+from ..protocol.codes import Init
+from ..session import mount
+from ..session.handshake import begin
+from .holders import Holder, holders
+from .process import end_orphan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .settings import Settings
+
+_LOG = logging.getLogger(__name__)
+# What has to be kept for a mount to be served on.
+NAMES: Final = ("fuse", "region", "terms")
+
+
+class Taken(NamedTuple):
+    """How an unmount went. Who still used it, if anybody did, sees the mount no more and goes on with what is open."""
+
+    lazily: bool = False
+    used_by: tuple[Holder, ...] = ()
+    failed: str = ""
+
+
+class Mount:
+    """
+    :ivar held: its descriptors by name
+    :ivar lacks: what a user misses, in words
+    """
+
+    def __init__(self, held: dict[str, int]) -> None:
+        self.held = held
+        terms = load(held["terms"])
+        self.point, self.device = str(terms["point"]), str(terms["device"])
+        self.agreed = agreed_from(terms["agreed"])
+        self.lacks: list[str] = terms["lacks"]
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody can serve it any more."""
+        poll = select.poll()
+        poll.register(self.held["fuse"], 0)
+        return any(events & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _number, events in poll.poll(0))
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its point still shows it, alive or not."""
+        return any(one.device == self.device and one.point == self.point for one in mount.mounts())
+
+    @property
+    def resends(self) -> bool:
+        return Init.HAS_RESEND in self.agreed
+
+    def abort(self) -> None:
+        """Nobody waits any longer."""
+        try:
+            mount.abort(self.device)
+        except OSError as error:
+            # Then it ends when nobody holds it any more.
+            _LOG.warning("the connection cannot be aborted", extra=facts(device=self.device, error=error))
+
+    def take_away(self, path: Path) -> Taken:
+        """May wait for whoever serves it."""
+        if not self.is_there:  # somebody was faster
+            return Taken(lazily=not self.is_gone)
+        try:
+            mount.unmount(path)
+        except OSError:
+            used_by = tuple(holders(self.device))
+        else:
+            return Taken()
+        try:
+            mount.unmount(path, lazily=True)
+        except OSError as error:
+            return Taken(failed=str(error))
+        return Taken(lazily=True, used_by=used_by)
+
+    def close(self) -> None:
+        for descriptor in self.held.values():
+            os.close(descriptor)
+        self.held = {}
+
+
+def make(settings: Settings) -> Mount:
+    """
+    :raises OSError: when it cannot be mounted
+    :raises agree.UnfitError: by a kernel that is too old
+    """
+    fuse = mount.mount(settings.point, settings.source, settings.mount)
+    held = {"fuse": fuse}
+    try:
+        agreed, lacks = begin(fuse, settings.wish)
+        device = [one.device for one in mount.mounts() if one.point == str(settings.point)][-1]
+        if settings.read_ahead_kib:
+            try:
+                mount.read_ahead(device, settings.read_ahead_kib)
+            except OSError as error:
+                lacks.append(f"reading {settings.read_ahead_kib} KiB ahead ({error.strerror})")
+        region = Region.create()
+        held["region"] = os.dup(region.descriptor)
+        region.close()
+        terms = {"point": str(settings.point), "device": device, "agreed": list(agreed), "lacks": lacks}
+        held["terms"] = store(terms, "paddleflow-terms")
+        return Mount(held)
+    except BaseException:
+        for descriptor in held.values():
+            os.close(descriptor)
+        with suppress(OSError):
+            mount.unmount(settings.point, lazily=True)
+        raise
+
+
+def adopt(kept: dict[str, int], settings: Settings) -> Mount | None:
+    """What the supervisor before this one held, as far as it can be served; what cannot is taken away, for another to be made.
+
+    :param kept: what is taken of it is taken out
+    :raises OSError: when somebody else serves it and does not end
+    """
+    held: dict[str, int] = {name: kept.pop(name) for name in NAMES if name in kept}
+    if not held:
+        return None
+    if len(held) < len(NAMES):
+        problem = f"{', '.join(sorted(set(NAMES) - set(held)))} was not kept"
+    else:
+        found = Mount(held)
+        problem = _unfit(found, settings)
+        if not problem:
+            end_orphan(held["region"])
+            return found
+        if not found.is_gone and found.is_there:
+            with suppress(OSError):
+                mount.abort(found.device)
+                mount.unmount(type(settings.point)(found.point), lazily=True)
+    _LOG.warning("the mount before this one cannot be served any more, and another is made", extra=facts(why=problem))
+    for descriptor in held.values():
+        os.close(descriptor)
+    return None
+
+
+def _unfit(found: Mount, settings: Settings) -> str:
+    if found.is_gone:
+        return "it has ended"
+    if found.point != str(settings.point):
+        return f"it is mounted on {found.point}"
+    try:
+        Region.check(found.held["region"])
+    except LayoutError as error:
+        return str(error)
+    return ""
+
+
+def described(mount_: Mount) -> dict[str, object]:
+    """What was agreed, in words."""
+    words = {
+        Init.PASSTHROUGH: "the kernel reads whole files by itself",
+        Init.NO_OPEN_SUPPORT: "opens need no answer",
+        Init.HAS_RESEND: "an agent is replaced without an error",
+        Init.ALLOW_IDMAP: "owners may be mapped",
+    }
+    has = [text for flag, text in words.items() if flag in mount_.agreed]
+    return {
+        "point": mount_.point,
+        "device": mount_.device,
+        "has": has,
+        "lacks": mount_.lacks,
+        "largest": mount_.agreed.largest,
+    }

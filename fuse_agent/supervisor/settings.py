@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a mount is to be, as it is configured."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ..protocol.agree import Wish
+from ..session.mount import Options
+from .watch import Limits
+
+# By name: what is meant where nothing is said. Its type is the one that is allowed.
+_DEFAULTS: Final[dict[str, Any]] = {
+    "read_only": False,
+    "allow_other": True,
+    "without_open": False,
+    "idmapped": False,
+    "passthrough": 1,
+    "largest": 1 << 20,
+    "read_ahead_kib": 1024,
+    "run": "/run/paddleflow/fuse",
+    "grace": 30.0,
+    "hand_over": 10.0,
+    "longest": 300.0,
+    **Limits()._asdict(),
+}
+_WORDS: Final = {bool: "true or false", int: "a whole number from 0", float: "a number from 0", str: "a text"}
+_WORKER: Final = (sys.executable, "-P", "-m", "paddleflow_fuse.worker")
+
+
+class SettingsError(ValueError):
+    """Says which field, what was found, and what is allowed."""
+
+
+class Settings(NamedTuple):
+    """
+    :ivar files: what the file system alone knows, secrets among it
+    """
+
+    point: Path
+    source: str
+    mount: Options
+    wish: Wish
+    read_ahead_kib: int
+    run: Path  # the folder of the socket by which a mount is asked and told
+    grace: float  # seconds to store what is not stored when the mount is to end
+    hand_over: float  # seconds to end what was begun when another worker takes over
+    longest: float  # seconds of an operation
+    limits: Limits
+    worker: tuple[str, ...]
+    files: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Settings({self.source} on {self.point})"
+
+
+def parse(text: str | bytes) -> Settings:
+    """
+    :raises SettingsError:
+    """
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        # Not what it says of the text: that may hold secrets.
+        place = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise SettingsError(f"The configuration is no JSON{place}. Give an object of JSON.") from None
+    if not isinstance(given, dict):
+        raise SettingsError("The configuration is no object of JSON. Give one with point and source.")
+    point, source = (_required(given, name) for name in ("point", "source"))
+    files, worker = given.pop("files", {}), given.pop("worker", list(_WORKER))
+    if not isinstance(files, dict):
+        raise SettingsError("files of the configuration is no object. Give one, or leave it out.")
+    if not isinstance(worker, list) or not worker or not all(isinstance(word, str) for word in worker):
+        raise SettingsError(
+            "worker of the configuration is no list of words. Give the command of a worker, or leave it out."
+        )
+    unknown = sorted(set(given) - set(_DEFAULTS))
+    if unknown:
+        raise SettingsError(
+            f"The configuration has no field {unknown[0]}. It has files, point, source, worker, {', '.join(sorted(_DEFAULTS))}."
+        )
+    value = {name: _value(name, given.get(name, default), type(default)) for name, default in _DEFAULTS.items()}
+    return Settings(
+        # Now, since a path is looked up in vain for as long as nobody serves what is mounted there.
+        point=Path(os.path.realpath(Path(point).parent), Path(point).name),
+        source=source,
+        mount=Options(value["read_only"], value["allow_other"], value["largest"]),
+        wish=Wish(
+            read_only=value["read_only"],
+            without_open=value["without_open"],
+            passthrough=value["passthrough"] if os.geteuid() == 0 else 0,
+            idmapped=value["idmapped"],
+            largest=value["largest"],
+            read_ahead=value["read_ahead_kib"] << 10,
+        ),
+        read_ahead_kib=value["read_ahead_kib"],
+        run=Path(value["run"]),
+        grace=value["grace"],
+        hand_over=value["hand_over"],
+        longest=value["longest"],
+        limits=Limits(**{name: value[name] for name in Limits._fields}),
+        worker=tuple(worker),
+        files=files,
+    )
+
+
+def _required(given: dict[str, Any], name: str) -> str:
+    found = given.pop(name, None)
+    if not isinstance(found, str) or not found:
+        raise SettingsError(f"{name} of the configuration is {found!r}; give a text.")
+    return found
+
+
+def _value(name: str, found: Any, wanted: type) -> Any:
+    if wanted is float and type(found) is int:
+        found = float(found)
+    if type(found) is not wanted or (isinstance(found, int | float) and not found >= 0):
+        raise SettingsError(f"{name} of the configuration is {found!r}; give {_WORDS[wanted]}.")
+    return found

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a worker is started, when it is taken for stuck, and when there is no use in starting one again. Told what happens and what time it is;
+does nothing itself."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import NamedTuple
+
+
+class Limits(NamedTuple):
+    """Seconds, and how often."""
+
+    patience: float = 10.0  # without a sign of life
+    starting: float = 30.0  # the same, before the first
+    settled: float = 1.0  # who ended by itself so soon after it served has failed
+    failures: int = 5
+    window: float = 60.0
+    first_pause: float = 0.1
+    longest_pause: float = 5.0
+
+
+class Do(Enum):
+    NOTHING = 0
+    START = 1
+    KILL = 2
+    GIVE_UP = 3
+
+
+class Watch:
+    """A worker has failed when it was stuck, or ended unasked before it was settled. One that others killed has not: it is replaced at once,
+    as often as that takes."""
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self._limits = limits
+        self._failures: list[float] = []
+        self._in_a_row = 0
+        self._runs = self._doomed = self._stuck = False
+        self._ready: float | None = None
+        self._leaves = False
+        self._until = now  # what is decided next is decided then
+
+    @property
+    def failures(self) -> int:
+        """Of late."""
+        return len(self._failures)
+
+    def started(self, now: float) -> None:
+        self._runs, self._doomed, self._stuck, self._leaves = True, False, False, False
+        self._ready, self._until = None, now + self._limits.starting
+
+    def beat(self, now: float) -> None:
+        if not self._leaves:
+            self._until = now + self._limits.patience
+
+    def ready(self, now: float) -> None:
+        self._ready = now
+        self.beat(now)
+
+    def leaves(self, now: float, seconds: float) -> None:
+        """It was told to end in that time."""
+        self._leaves, self._until = True, now + seconds
+
+    def ended(self, now: float) -> None:
+        settled = self._ready is not None and now - self._ready >= self._limits.settled
+        self._runs = False
+        if self._stuck or not (settled or self._leaves):
+            self._failures.append(now)
+            # The first is replaced at once: what fails mostly fails once.
+            pause = self._limits.first_pause * 2 ** (self._in_a_row - 1) if self._in_a_row else 0.0
+            self._in_a_row += 1
+            self._until = now + min(pause, self._limits.longest_pause)
+        else:
+            self._in_a_row = 0
+            self._until = now
+
+    def decide(self, now: float) -> Do:
+        self._failures = [at for at in self._failures if now - at < self._limits.window]
+        if not self._runs:
+            if len(self._failures) >= self._limits.failures:
+                return Do.GIVE_UP
+            return Do.START if now >= self._until else Do.NOTHING
+        if now < self._until or self._doomed:
+            return Do.NOTHING
+        self._doomed = True
+        self._stuck = not self._leaves
+        return Do.KILL
+
+    def due(self) -> float:
+        """When to decide again if nothing happens before."""
+        return math.inf if self._runs and self._doomed else self._until

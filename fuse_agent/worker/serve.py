@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Serves a mount until it is gone, or is another worker's, or the supervisor is gone."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import signal
+import socket
+import sys
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from ..control import Channel, GarbledError, Handed, Message, handed_from, load
+from ..logs import configure, facts
+from ..nodes.region import Region
+from ..protocol.codes import Init
+from ..session.direct import Direct
+from .service import Given, Unsaved
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from .service import Open, Service
+
+_LOG = logging.getLogger(__name__)
+# Of the files that were not stored so many are named, and a message has room for them.
+_NAMED: Final = 50
+_LONGEST_NAME: Final = 1000
+# Loops of one thread and many requests: whoever waits for the interpreter's lock holds up a client.
+_SWITCH: Final = 1e-4
+
+
+def main(begin: Open) -> int:
+    """With what a supervisor hands over by the descriptor that is the last word of the command."""
+    descriptor = int(sys.argv[-1])
+    handed = handed_from(load(descriptor))
+    os.close(descriptor)
+    configure(handed.json)
+    # The supervisor hears these, and tells us. Not ignored: programs that are started from here shall end by them.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _nothing)
+    sys.setswitchinterval(_SWITCH)
+    trio.run(_serve, handed, begin)
+    return 0
+
+
+async def _serve(handed: Handed, begin: Open) -> None:
+    talk = _Talk(Channel(socket.socket(fileno=handed.control)))
+    Region.check(handed.region)
+    await talk.say("loaded")
+    if not await talk.told_to_go():
+        return
+    # Held until this process ends, however that is: two that write would spoil what both know.
+    fcntl.lockf(handed.region, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    region = Region.adopt(handed.region)
+    session = Direct(handed.fuse, handed.agreed, handed.longest)
+    given = Given(region, session, handed.files, handed.kept, talk.keep)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(talk.beat, handed.beat)
+            async with begin(given) as service:
+                talk.service = service
+                nursery.start_soon(talk.listen, nursery, session, handed.grace)
+                await talk.say("ready")
+                if Init.HAS_RESEND in handed.agreed:
+                    session.take_over()
+                gone = await session.serve(service.operations)
+                if gone:
+                    await talk.say("gone")
+                if gone or talk.alone:
+                    await talk.save(handed.grace)
+            nursery.cancel_scope.cancel()
+    finally:
+        region.close()
+
+
+class _Talk:
+    """
+    :ivar service: once there is one
+    :ivar alone: the supervisor is gone
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self.service: Service | None = None
+        self.alone = False
+        self._answers: dict[int, trio.CancelScope] = {}
+
+    async def say(self, word: str, **said: Any) -> None:
+        while True:
+            try:
+                self._channel.send(word, **said)
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(self._channel.fileno())
+            except (BrokenPipeError, ConnectionResetError):
+                return  # found by who listens
+            else:
+                return
+
+    def keep(self, name: str, descriptor: int) -> None:
+        self._channel.send("keep", descriptor, name=name)
+
+    async def hear(self) -> Message | None:
+        while True:
+            try:
+                return self._channel.receive()
+            except BlockingIOError:
+                await trio.lowlevel.wait_readable(self._channel.fileno())
+
+    async def told_to_go(self) -> bool:
+        while message := await self.hear():
+            if message.word == "go":
+                return True
+        return False
+
+    async def beat(self, seconds: float) -> None:
+        """From the loop that serves, so that it tells whether that turns."""
+        while True:
+            await self.say("beat", dirty=self.service.dirty() if self.service else 0)
+            await trio.sleep(seconds)
+
+    async def listen(self, nursery: trio.Nursery, session: Direct, grace: float) -> None:
+        while message := await self._hear_or_end():
+            told = message.facts
+            if message.word == "stop":
+                nursery.start_soon(self.save, told["seconds"])
+            elif message.word == "yield":
+                session.leave(told["seconds"])
+            elif message.word == "ask":
+                nursery.start_soon(self._answer, told["id"], told["do"], told["with"])
+            elif message.word == "drop" and told["id"] in self._answers:
+                self._answers[told["id"]].cancel()
+            elif message.word == "reconfigure" and message.descriptors:
+                self._reconfigure(message.descriptors[0])
+        _LOG.error("the supervisor is gone; what was begun is ended, and then the mount", extra=facts(seconds=grace))
+        self.alone = True
+        session.leave(grace)
+
+    async def save(self, seconds: float) -> None:
+        assert self.service is not None
+        unsaved = None
+        with trio.move_on_after(seconds):
+            unsaved = await self.service.save(seconds)
+        if unsaved is None:
+            unsaved = Unsaved(self.service.dirty())
+        names = [name[:_LONGEST_NAME] for name in unsaved.names[:_NAMED]]
+        if self.alone and unsaved.number:
+            _LOG.error("files were not stored", extra=facts(count=unsaved.number, names=", ".join(names)))
+        await self.say("saved", dirty=unsaved.number, names=names)
+
+    async def _hear_or_end(self) -> Message | None:
+        try:
+            return await self.hear()
+        except GarbledError as error:
+            _LOG.error("the supervisor cannot be understood", extra=facts(why=error))
+            return None
+
+    async def _answer(self, number: int, do: str, given: dict[str, Any]) -> None:
+        assert self.service is not None
+        say = partial(self.say, "answer", id=number)
+        last: dict[str, Any] = {}
+        with trio.CancelScope() as scope:
+            self._answers[number] = scope
+            try:
+                if do == "status":
+                    last = self.service.status()
+                else:
+                    async with aclosing(self.service.command(do, given)) as lines:
+                        async for line in lines:
+                            await say(line=line)
+            except (OSError, ValueError, LookupError) as error:
+                last = {"error": str(error)}
+            except Exception as error:  # noqa: BLE001 (a defect of one command is no reason to stop serving)
+                _LOG.error("%s failed by a defect of the agent", do, exc_info=error)
+                last = {"error": f"{do} failed by a defect of the agent; its log says how"}
+            finally:
+                del self._answers[number]
+            await say(line=last, done=True)
+
+    def _reconfigure(self, descriptor: int) -> None:
+        assert self.service is not None
+        configuration = load(descriptor)
+        os.close(descriptor)
+        try:
+            self.service.reconfigure(configuration)
+        except ValueError as error:
+            _LOG.error("the new configuration is not used", extra=facts(why=error))
+
+
+def _nothing(_number: int, _frame: FrameType | None) -> None:
+    pass

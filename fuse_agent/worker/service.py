@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file system is to a worker: who opens it, and what it is asked beside operations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from ..nodes.region import Region
+    from ..operations import Operations
+    from ..session.direct import Direct
+
+
+class Unsaved(NamedTuple):
+    """Files whose data are not stored: how many, and the paths of some."""
+
+    number: int = 0
+    names: tuple[str, ...] = ()
+
+
+class Given(NamedTuple):
+    """
+    :ivar configuration: what was configured under ``files``, secrets among it; not to be logged
+    :ivar kept: descriptors that this worker or one before it asked to be kept, by name
+    :ivar keep: asks for that: ``keep("owner", descriptor)``
+    """
+
+    region: Region
+    session: Direct
+    configuration: Mapping[str, Any]
+    kept: Mapping[str, int]
+    keep: Callable[[str, int], None]
+
+    def __repr__(self) -> str:
+        return "Given(...)"
+
+
+class Service(Protocol):
+    @property
+    def operations(self) -> Operations: ...
+
+    def dirty(self) -> int:
+        """How many files have data that are not stored."""
+        ...
+
+    async def save(self, seconds: float) -> Unsaved:
+        """Stores what is not stored, as far as that takes no longer, and lets nobody begin to write anew; what is left over."""
+        ...
+
+    def status(self) -> dict[str, Any]: ...
+
+    def command(self, name: str, given: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+        """Lines that tell how it goes. Who asked may leave meanwhile: it is cancelled then.
+
+        :raises LookupError: when there is no such command
+        """
+        ...
+
+    def reconfigure(self, configuration: Mapping[str, Any]) -> None:
+        """New secrets.
+
+        :raises ValueError: and all stays as it was
+        """
+        ...
+
+
+# Of what begins with it and ends with it: helpers, threads, files.
+Open: TypeAlias = Callable[[Given], AbstractAsyncContextManager[Service]]
