@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import time
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paddleflow_core.model import mount as model
 from paddleflow_core.model import storage
+from paddleflow_core.model.stores import HELD
 
 from .files.view import Settings
 
@@ -60,7 +60,14 @@ def folder(configuration: Configuration) -> str:
     return f"{configuration.place['type']}-{blake2b(identity(configuration).encode(), digest_size=_HASHED).hexdigest()}"
 
 
-def settings(configuration: Configuration, uid: int, gid: int) -> Settings:
+def tag(configuration: Configuration) -> str:
+    """Of a cache, below that of these files: that of who mounts them with these options, secrets left aside."""
+    options = {**configuration.properties, **configuration.mount}
+    shown = sorted((name, str(value)) for name, value in options.items() if name not in HELD)
+    return blake2b(repr(shown).encode(), digest_size=_HASHED).hexdigest()
+
+
+def settings(configuration: Configuration, uid: int, gid: int, mounted_ns: int) -> Settings:
     """
     :param uid: who owns what the source tells no owner of
     """
@@ -83,7 +90,7 @@ def settings(configuration: Configuration, uid: int, gid: int) -> Settings:
         identity=identity(configuration),
         block=model.size(mount["block-size"]),
         read_ahead=model.size(mount["data-read-ahead-size"]),
-        mounted_ns=time.time_ns(),
+        mounted_ns=mounted_ns,
     )
 
 

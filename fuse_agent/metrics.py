@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -29,12 +30,13 @@ class Histogram:
 
 
 class Metrics:
-    """Counted in one thread; what threads count themselves, they tell when asked."""
+    """Counted by the thread that serves, but for what requests of a source tell."""
 
     def __init__(self) -> None:
         self._results: dict[tuple[str, int], int] = {}
         self._durations: dict[str, Histogram] = {}
         self._counts: dict[tuple[str, Labels], float] = {}
+        self._lock = threading.Lock()
 
     def operation(self, name: str, code: int, seconds: float) -> None:
         """Of the kernel's, with the errno of its answer."""
@@ -52,6 +54,13 @@ class Metrics:
     def count(self, name: str, amount: float = 1, **labels: str) -> None:
         key = (name, tuple(labels.items()))
         self._counts[key] = self._counts.get(key, 0) + amount
+
+    def request(self, operation: str, code: int, retried: bool) -> None:
+        """Of a source; from any of its threads."""
+        with self._lock:
+            self.count("object_requests_total", op=operation, code=str(code), retried=str(retried).lower())
+            if code >= 400 or not code:
+                self.count("object_request_errors_total", code=str(code))
 
     def results(self) -> dict[tuple[str, int], int]:
         return dict(self._results)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..cache.disk import Disk
     from ..cache.file import File
     from ..cache.memory import Memory
+    from ..metrics import Metrics
     from ..nodes.table import Nodes
     from ..operations import Soon
     from ..sources.base import Source
@@ -66,6 +67,7 @@ class Content:
             reader = self._readers[handle] = Reader()
         window = 0 if self.whole else reader.window(asked, self._keeper.ahead)
         found = self._at_hand(asked)
+        self._keeper.tell(found is not None, asked.size)
         if found is None:
             return self._read(asked, window)
         if window:
@@ -202,13 +204,19 @@ class Contents:
     def __init__(
         self, nodes: Nodes, names: Names, source: Source, work: Work, settings: Settings, memory: Memory,
         disk: Disk | None, is_open: Callable[[int], bool],
+        metrics: Metrics,
     ) -> None:  # fmt: skip
         self._nodes, self._names, self._source, self._settings = nodes, names, source, settings
         self.work, self.memory, self._disk = work, memory, disk
         self.largest, self.ahead = settings.block or LARGEST, settings.read_ahead
         self.buffer = memoryview(bytearray(settings.largest_read))
         self._contents: OrderedDict[int, Content] = OrderedDict()
-        self._is_open = is_open
+        self._is_open, self._metrics = is_open, metrics
+
+    def tell(self, hit: bool, size: int) -> None:
+        count = self._metrics.count
+        count("blockcache_hits" if hit else "blockcache_miss")
+        count("blockcache_hit_bytes" if hit else "blockcache_miss_bytes", size)
 
     def of(self, node: int) -> Content:
         content = self._contents.get(node)
@@ -239,6 +247,21 @@ class Contents:
         content = self._contents.pop(node, None)
         if content and content.file:
             content.file.close()
+
+    def forget(self, node: int) -> bool:
+        """What is kept of it; whether anything may have been. Who has it open reads on."""
+        if self._disk is None:
+            return False
+        self._disk.drop(self._digest(node))
+        if not self._is_open(node):
+            self.drop(node)
+        return True
+
+    def clear(self) -> None:
+        """All that is kept."""
+        self.memory.clear()
+        if self._disk is not None:
+            self._disk.clear()
 
     def close(self) -> None:
         for node in list(self._contents):
@@ -290,12 +313,15 @@ class Contents:
         return data
 
     def _find(self, node: int) -> Content:
-        known, version = self._nodes.known(node), self._nodes.version(node)
-        tag = version or b"%x" % known.mtime
-        digest = key(self._settings.identity, self._names.path(node), tag, known.size)
-        content = Content(self, node, version, known.size, digest)
+        known, digest = self._nodes.known(node), self._digest(node)
+        content = Content(self, node, self._nodes.version(node), known.size, digest)
         content.file = self._open(digest, known.size)
         return content
+
+    def _digest(self, node: int) -> bytes:
+        known = self._nodes.known(node)
+        tag = self._nodes.version(node) or b"%x" % known.mtime
+        return key(self._settings.identity, self._names.path(node), tag, known.size)
 
     def _open(self, digest: bytes, size: int) -> File | None:
         """A small one is put there whole when it was fetched, which is much less work than to fill it."""

@@ -11,7 +11,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..nodes.records import Known, StaleError, number
+from ..metrics import Metrics
+from ..nodes.records import ROOT, Known, StaleError, number
 from ..opens import Mode, Opens, OtherwiseOpenError
 from ..operations import Held, Operations
 from ..protocol.codes import Open
@@ -27,7 +28,7 @@ from .work import Work
 from .writing import Writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import trio
 
@@ -59,19 +60,28 @@ class Parts(NamedTuple):
     disk: Disk | None = None
     staging: Staging | None = None
     bind: Callable[[int], int] | None = None
+    metrics: Metrics = Metrics()
 
 
 class FileSystem(Operations):
     def __init__(self, nursery: trio.Nursery, parts: Parts, settings: Settings) -> None:
         self._nodes, self._opens, self._source, self._bind = parts.nodes, parts.opens, parts.source, parts.bind
-        self._settings, self._ending = settings, False
+        self._settings, self._metrics, self._ending = settings, parts.metrics, False
         self._work = Work(nursery)
         self._names = Names(
             self._nodes, self._source, settings, self._work, self._is_open,
             lambda node: self._writing.status(node) if self._writing else None,
         )  # fmt: skip
         self._contents = Contents(
-            self._nodes, self._names, self._source, self._work, settings, parts.memory, parts.disk, self._is_open
+            self._nodes,
+            self._names,
+            self._source,
+            self._work,
+            settings,
+            parts.memory,
+            parts.disk,
+            self._is_open,
+            parts.metrics,
         )
         self._neighbours = Neighbours(self._nodes)
         # Found to be what its name means after an open of another version failed: the next open of it need not ask again.
@@ -276,6 +286,7 @@ class FileSystem(Operations):
         handle = self._opens.open(node, caller.number, writes=writes, stage=stage, bind=bind)
         if not was_open:
             self._nodes.pin(node)
+        self._metrics.count("opens_total", mode=handle.mode.name.lower())
         if handle.mode is Mode.PASSTHROUGH:
             flags = flags & ~Open.KEEP_CACHE | Open.PASSTHROUGH
         return Handle(handle.number, flags, handle.backing)
@@ -437,6 +448,28 @@ class FileSystem(Operations):
 
     def warm(self, data: bool, at_once: int) -> Warm:
         return Warm(self._nodes, self._names, self._contents, data, at_once)
+
+    def clear(self, paths: Sequence[bytes]) -> int:
+        """What is kept of these paths, or of all, is fetched anew when it is wanted; how many files that are."""
+        gone = 0
+        wanted = [path.strip(b"/") for path in paths]
+        for node in self._known_files():
+            path = self._names.path(node)
+            if not wanted or any(path == one or path.startswith(one + b"/") for one in wanted):
+                gone += self._contents.forget(node)
+        if not wanted:
+            self._contents.clear()
+        return gone
+
+    def _known_files(self) -> Iterator[int]:
+        folders = [ROOT]
+        while folders:
+            for child in list(self._nodes.children(folders.pop())):
+                mode = self._nodes.known(child.node).mode
+                if stat.S_ISDIR(mode):
+                    folders.append(child.node)
+                elif stat.S_ISREG(mode):
+                    yield child.node
 
     def status(self) -> dict[str, Any]:
         return {

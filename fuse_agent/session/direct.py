@@ -8,6 +8,7 @@ import fcntl
 import inspect
 import logging
 import os
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -18,7 +19,7 @@ from ..protocol.layout import BACKING
 from .calls import CALLS, FORGETS, caller
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from ..operations import Operations
     from ..protocol.agree import Agreed
@@ -33,6 +34,7 @@ _ROW: Final = 32
 # What the kernel says of a mount that is gone, and of a request that nobody waits for any more.
 _GONE: Final = (errno.ENODEV, errno.ENOTCONN, errno.ECONNABORTED)
 _UNWANTED: Final = errno.ENOENT
+_NAMES: Final = {int(op): op.name for op in Op}
 
 
 class GoneError(Exception):
@@ -42,6 +44,7 @@ class GoneError(Exception):
 class Direct:
     """
     :ivar agreed: what kernel and agent can do for each other
+    :ivar observe: is told of each operation, the errno of its answer, and the seconds it took
     """
 
     def __init__(self, descriptor: int, agreed: Agreed, longest: float = 300.0) -> None:
@@ -55,6 +58,7 @@ class Direct:
         self._view = memoryview(self._buffer)
         self._waiting: dict[int, trio.CancelScope] = {}
         self._reading, self._ending = trio.CancelScope(), trio.CancelScope()
+        self.observe: Callable[[str, int, float], None] = lambda _name, _code, _seconds: None
         os.set_blocking(descriptor, False)
 
     def take_over(self) -> None:
@@ -157,52 +161,58 @@ class Direct:
 
     def _call(self, operations: Operations, nursery: trio.Nursery, request: Request) -> None:
         call, pack = CALLS[request.op]
+        begun = time.perf_counter()
         try:
             found = call(operations, caller(request), request)
             if inspect.iscoroutine(found):
                 scope = trio.CancelScope(deadline=trio.current_time() + self._longest)
                 self._waiting[request.number] = scope  # now, since it may be interrupted before it is begun
                 # What it was asked outlives the buffer; what it was given, an operation has taken by now.
-                nursery.start_soon(self._finish, request._replace(data=memoryview(b"")), found, pack, scope)
+                nursery.start_soon(self._finish, request._replace(data=memoryview(b"")), found, pack, scope, begun)
                 return
             body = pack(request, found)
         except Exception as error:  # noqa: BLE001 (a defect of one request is no reason to take the mount from all)
-            self._fail(request, error)
+            self._fail(request, error, begun)
         else:
-            self._succeed(request, body)
+            self._succeed(request, body, begun)
 
     async def _finish(
-        self, request: Request, work: Coroutine[Any, Any, Any], pack: Pack, scope: trio.CancelScope
+        self, request: Request, work: Coroutine[Any, Any, Any], pack: Pack, scope: trio.CancelScope, begun: float
     ) -> None:
         body: bytes | memoryview = b""
         try:
             with scope:
                 body = pack(request, await work)
         except Exception as error:  # noqa: BLE001 (as above)
-            self._fail(request, error)
+            self._fail(request, error, begun)
         else:
             if not scope.cancelled_caught:
-                self._succeed(request, body)
+                self._succeed(request, body, begun)
             elif trio.current_time() >= scope.deadline:
-                self._fail(request, OSError(errno.EIO, f"it took more than {self._longest:g} s"))
+                self._fail(request, OSError(errno.EIO, f"it took more than {self._longest:g} s"), begun)
             else:
-                self._refuse(request.number, errno.EINTR)
+                self._answer(request, errno.EINTR, begun)
         finally:
             del self._waiting[request.number]
 
-    def _succeed(self, request: Request, body: bytes | memoryview) -> None:
+    def _succeed(self, request: Request, body: bytes | memoryview, begun: float) -> None:
         self.tell(replies.header(request.number, len(body)), body)
+        self.observe(_NAMES[request.op], 0, time.perf_counter() - begun)
 
-    def _fail(self, request: Request, error: Exception) -> None:
-        what = f"{Op(request.op).name} of node {request.node}"
+    def _fail(self, request: Request, error: Exception, begun: float) -> None:
+        code, what = errno.EIO, f"{_NAMES[request.op]} of node {request.node}"
         if isinstance(error, NotImplementedError):
-            self._refuse(request.number, errno.ENOSYS)
+            code = errno.ENOSYS
         elif isinstance(error, OSError) and error.errno:
+            code = error.errno
             _LOG.debug("%s: %s", what, error)
-            self._refuse(request.number, error.errno)
         else:
             _LOG.error("%s failed by a defect of the agent", what, exc_info=error)
-            self._refuse(request.number, errno.EIO)
+        self._answer(request, code, begun)
+
+    def _answer(self, request: Request, code: int, begun: float) -> None:
+        self._refuse(request.number, code)
+        self.observe(_NAMES[request.op], code, time.perf_counter() - begun)
 
     def _refuse(self, number: int, code: int) -> None:
         self.tell(replies.failed(number, code))

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file system as a worker serves it: made from what was configured, and asked what is not an operation of the kernel."""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+from paddleflow_core.model import mount as model
+
+from .. import configuration as configured
+from ..cache.claim import Claim, claim
+from ..cache.disk import Disk
+from ..cache.memory import Memory
+from ..cache.room import Limits
+from ..files.stage import Staging
+from ..files.system import FileSystem, Parts
+from ..files.warm import paths_of
+from ..logs import facts
+from ..metrics import Metrics, Sample, text
+from ..nodes.table import Nodes
+from ..opens import Opens
+from ..sources.make import make
+from .service import Given, Unsaved
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from ..configuration import Configuration
+    from ..sources.base import Source
+
+_LOG = logging.getLogger(__name__)
+_OWNER: Final = "owner"
+# Of a disk, where nothing else is said.
+_SHARE: Final = 2
+# Where a file system tells no number of files that it can hold.
+_FILES: Final = 10_000_000
+_MEMORY_SHARE: Final = 4
+_CGROUP: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+class Served:
+    def __init__(
+        self, given: Given, files: FileSystem, disk: Disk | None, memory: Memory, source: Source, metrics: Metrics
+    ) -> None:
+        self.operations = files
+        self._given, self._files, self._disk, self._memory = given, files, disk, memory
+        self._source, self._metrics = source, metrics
+        self._began = time.monotonic()
+
+    def dirty(self) -> int:
+        return len(self._files.unsaved())
+
+    async def save(self, seconds: float) -> Unsaved:
+        with trio.move_on_after(seconds):
+            await self._files.save()
+        left = self._files.unsaved()
+        return Unsaved(len(left), tuple(path.decode(errors="backslashreplace") for path in left))
+
+    def status(self) -> dict[str, Any]:
+        return {
+            "files": self._files.status(),
+            "disk": self._disk.status() if self._disk else {},
+            "memory": {"budget": self._memory.budget, "used": self._memory.used, "evictions": self._memory.evictions},
+            "seconds": round(time.monotonic() - self._began, 3),
+        }
+
+    async def command(self, name: str, given: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        if name == "warmup":
+            warm = self._files.warm(given.get("kind", "data") == "data", int(given.get("at_once", 100)))
+            async for line in warm.run(paths_of(given["paths"])):
+                yield line
+        elif name == "clear":
+            yield {"cleared": self._files.clear(paths_of(given.get("paths", [])))}
+        elif name == "metrics":
+            yield {"text": text(self._samples(), {"mp": given.get("mount", "")})}
+        else:
+            raise LookupError(f"There is no command {name}; there are warmup, clear and metrics.")
+
+    def reconfigure(self, configuration: Mapping[str, Any]) -> None:
+        """Secrets are read anew when they are used; all else is of the mount's whole life."""
+        before, after = (dict(one) for one in (self._given.configuration, configuration))
+        if before != after:
+            raise ValueError("Other options than secrets hold from the next mount on: unmount and mount again.")
+
+    def _samples(self) -> list[Sample]:
+        status = self._files.status()
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        samples = [
+            Sample("uptime", time.monotonic() - self._began),
+            Sample("cpu_usage", used.ru_utime + used.ru_stime, (), "counter"),
+            Sample("memory", _resident()),
+            Sample("memory_budget_bytes", self._memory.budget),
+            Sample("memory_used_bytes", self._memory.used),
+            Sample("cache_used_bytes", self._memory.used, (("tier", "memory"),)),
+            Sample("staging_bytes", status["staged_bytes"]),
+            Sample("dirty_handles", status["unsaved"]),
+            Sample("upload_failures_total", status["upload_failures"], (), "counter"),
+        ]
+        if self._disk:
+            disk = self._disk.status()
+            samples += [
+                Sample("cache_used_bytes", disk["bytes"], (("tier", "disk"),)),
+                Sample("blockcache_evicts", disk["evictions"], (), "counter"),
+                Sample("blockcache_drops", disk["drops"], (), "counter"),
+            ]
+        return [*self._metrics.samples(), *samples]
+
+
+@asynccontextmanager
+async def begin(given: Given) -> AsyncIterator[Served]:
+    told = given.configuration
+    wanted = configured.read(told["url"], told["options"])
+    settings = configured.settings(wanted, told["uid"], told["gid"], told["mounted_ns"])
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    metrics = Metrics()
+    memory = Memory(_memory(model.size(wanted.mount["memory-cache-size"])))
+    source = make(wanted, told.get("secrets"), metrics.request)
+    root = Path(wanted.mount["data-cache-path"] or model.defaults()["data-cache-path"])
+    folder = root / configured.folder(wanted) / configured.tag(wanted)
+    owned = _owned(given, folder, wanted)
+    disk = None
+    if wanted.mount["data-cache-path"].strip("/") and settings.block:
+        disk = Disk(owned, _limits(folder, wanted), int(model.seconds(wanted.mount["data-cache-expire"])))
+    session = given.session
+    try:
+        async with trio.open_nursery() as nursery:
+            parts = Parts(
+                Nodes(given.region),
+                Opens(given.region, session.unbind),
+                source,
+                memory,
+                disk,
+                None if settings.read_only else Staging(folder / "staging"),
+                session.bind if session.agreed.passthrough else None,
+                metrics,
+            )
+            files = FileSystem(nursery, parts, settings)
+            session.observe = metrics.operation
+            yield Served(given, files, disk, memory, source, metrics)
+            nursery.cancel_scope.cancel()
+        files.close()
+    finally:
+        if disk is not None:
+            disk.close()
+
+
+def _owned(given: Given, folder: Path, wanted: Configuration) -> Claim:
+    """Of the cache folder, which stays ours while workers come and go."""
+    if _OWNER in given.kept:
+        return Claim.adopt(folder, given.kept[_OWNER])
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    owned = claim(folder, {"pid": os.getppid(), "mount": given.configuration["mount"], "url": wanted.url})
+    given.keep(_OWNER, owned.descriptor)
+    return owned
+
+
+def _limits(folder: Path, wanted: Configuration) -> Limits:
+    disk = os.statvfs(folder)
+    quota = model.size(wanted.mount["data-cache-quota"]) or disk.f_blocks * disk.f_frsize // _SHARE
+    files = model.size(wanted.mount["data-cache-files"]) or disk.f_files // _SHARE or _FILES
+    return Limits(quota, files, model.seconds(wanted.mount["free-space-ratio"]))
+
+
+def _memory(wanted: int) -> int:
+    """No more than a part of what the container may have."""
+    for name in _CGROUP:
+        try:
+            limit = Path(name).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if limit.isdecimal() and int(limit) // _MEMORY_SHARE < wanted:
+            _LOG.info(
+                "the memory tier is smaller than was asked for, by the container's limit", extra=facts(limit=limit)
+            )
+            return int(limit) // _MEMORY_SHARE
+    return wanted
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()
