@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import errno
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LONGEST_NAME = 255
+# What was read; a view of what a client received, where a copy would cost more than the reading.
+Data: TypeAlias = bytes | memoryview
 
 
 class Kind(Enum):
@@ -85,7 +87,7 @@ class Source(Protocol):
         :raises OSError: also in the middle: a listing that broke off is none
         """
 
-    def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
+    def read(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
         """Fewer at the end of the file.
 
         :raises ChangedError: when it has another version by now

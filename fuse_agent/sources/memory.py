@@ -62,10 +62,10 @@ class MemoryStore(Store):
                 raise ChangedError(key.encode())
             return self._put(key, data, metadata)
 
-    def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> Object:
+    def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> None:
         with self._lock:
             kept = self._there(old).metadata if metadata is None else metadata
-            return self._put(new, self._data[old], kept)
+            self._put(new, self._data[old], kept)
 
     def delete(self, keys: Sequence[str]) -> None:
         with self._lock:

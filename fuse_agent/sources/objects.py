@@ -17,6 +17,8 @@ from .base import NOTHING, Abilities, Found, Kept, Kind, Listed, Page, Source, i
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from .base import Data
+
 # Keys of the metadata in which users' attributes are kept, and those of s3fs, which are read too.
 _MODE, _UID, _GID, _MTIME, _LINK = "pfs-mode", "pfs-uid", "pfs-gid", "pfs-mtime-ns", "pfs-symlink"
 LONGEST_TARGET = 4095
@@ -45,13 +47,13 @@ class Store(Protocol):
     def list(self, prefix: str, delimiter: str = "", most: int = 0) -> Iterator[Keys]:
         """In the order of the keys; ``most`` ends it after so many."""
 
-    def get(self, key: str, version: bytes, offset: int, size: int) -> bytes: ...
+    def get(self, key: str, version: bytes, offset: int, size: int) -> Data: ...
 
     def put(
         self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None
     ) -> Object: ...
 
-    def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> Object:
+    def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> None:
         """``metadata`` replaces what the old one had."""
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -128,7 +130,7 @@ class ObjectSource(Source):
         if not there:
             raise OSError(errno.ENOENT, "no object has a key with this prefix", path)
 
-    def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
+    def read(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
         return self._store.get(self._key(path), version, offset, size)
 
     def target(self, path: bytes) -> bytes:
@@ -196,8 +198,8 @@ class ObjectSource(Source):
             before = self._head(key) or self._put_empty(key, {})
         else:
             before = self._store.head(key)
-        after = self._store.copy(key, key, {**before.metadata, **self._metadata(kept)})
-        return self._folder(key[:-1]) if key.endswith("/") else self._found(after)
+        self._store.copy(key, key, {**before.metadata, **self._metadata(kept)})
+        return self._folder(key[:-1]) if key.endswith("/") else self._found(self._store.head(key))
 
     # --- below -------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ SOURCES = {
     "kube": "roles/kubernetes/files/kube",
     "volcano": "roles/volcano/files/volcano",
     "vault": "tests/support/vault_server",
+    "minio": "tests/support/minio_server",
 }
 
 

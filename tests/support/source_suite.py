@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from paddleflow_fuse.sources.base import NOTHING, ChangedError, Found, Kept, Kind, Source
+from paddleflow_fuse.sources.base import NOTHING, ChangedError, Data, Found, Kept, Kind, Source
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def names(source: Source, path: bytes = b"") -> list[bytes]:
     return sorted(one.name for page in source.list(path) for one in page.listed)
 
 
-def content(source: Source, path: bytes) -> bytes:
+def content(source: Source, path: bytes) -> Data:
     found = source.find(path)
     return source.read(path, found.version, 0, found.size)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 from paddleflow_fuse.sources.base import Kept, Kind, Source
 from paddleflow_fuse.sources.memory import MemoryStore
-from paddleflow_fuse.sources.objects import Keys, Object, ObjectSource, Options
+from paddleflow_fuse.sources.objects import Keys, ObjectSource, Options
 
 from tests.support.source_suite import KeepingSuite, SourceSuite, content, failing, names, store
 
@@ -40,11 +40,11 @@ class Store(MemoryStore):
             self.pages_left -= 1
             yield page
 
-    def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> Object:
+    def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> None:
         if self.copies_left == 0:
             raise OSError(errno.EIO, "the store does not answer")
         self.copies_left -= 1
-        return super().copy(old, new, metadata)
+        super().copy(old, new, metadata)
 
     def delete(self, keys: Sequence[str]) -> None:
         if self.deletes_fail:

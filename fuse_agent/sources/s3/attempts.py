@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks a store again, and not for ever: a bound on tries and on time, with pauses that grow."""
+
+from __future__ import annotations
+
+import errno
+import random
+import threading
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from . import failures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .credentials import Keeper
+
+T = TypeVar("T")
+_FIRST, _LONGEST = 0.1, 5.0
+# A store that says 429 wants to be left alone for a while; how long, obstore does not tell.
+_LEFT_ALONE: Final = 1.0
+
+
+class Patience(NamedTuple):
+    total: float = 60.0  # seconds after which nothing is tried again
+    tries: int = 10
+    connect: float = 5.0
+    silence: float = 20.0  # seconds without a byte
+
+
+PATIENT = Patience()
+
+
+def pause(tries: int, failure: failures.Failure, luck: float) -> float:
+    """Seconds until the next try.
+
+    :param tries: so far
+    :param luck: from 0 to 1, so that not all come back at once
+    """
+    grown: float = min(_LONGEST, _FIRST * 2 ** (tries - 1)) * (0.5 + luck / 2)
+    if failure.wait is not None:
+        return max(grown, failure.wait)
+    return max(grown, _LEFT_ALONE) if failure.status == 429 else grown
+
+
+class Attempts:
+    def __init__(
+        self,
+        bucket: str,
+        keeper: Keeper,
+        patience: Patience,
+        on_request: Callable[[str, int, bool], None],
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], bool] | None = None,
+    ) -> None:
+        """
+        :param on_request: the operation, the status (0 without an answer), and whether it had been tried before
+        :param wait: returns early, and says so, when nobody waits for the store any more
+        """
+        self._bucket, self._keeper, self._patience, self._on_request = bucket, keeper, patience, on_request
+        self._closed = threading.Event()
+        self._clock, self._wait = clock, wait or self._closed.wait
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def run(self, operation: str, key: str, act: Callable[[int], T], tries: int = 0) -> T:
+        """
+        :param act: is given the number of tries before it
+        :param tries: at most; 0 for as many as patience has
+        :raises OSError:
+        """
+        most, end = tries or self._patience.tries, self._clock() + self._patience.total
+        renewed, before = False, 0
+        while True:
+            used = self._keeper.current()
+            try:
+                found = act(before)
+            except failures.RAISED as raised:
+                failure = failures.of(raised)
+            else:
+                self._on_request(operation, 200, before > 0)
+                return found
+            self._on_request(operation, failure.status, before > 0)
+            before += 1
+            # A HEAD is refused without a word of the reason.
+            stale = failure.code in failures.STALE or (failure.status in (401, 403) and not failure.code)
+            if stale and not renewed and self._keeper.renewed(used):
+                renewed = True
+                continue
+            rest = pause(before, failure, random.random())
+            if not failure.again or before >= most or self._clock() + rest > end:
+                raise failures.error(failure, operation, self._bucket, key, before)
+            if self._wait(rest):
+                raise OSError(
+                    errno.EIO, f"{operation} of {key!r} in bucket {self._bucket!r} was given up: it is closed"
+                )

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bucket as a store of objects. Each call may come from any thread; none waits for another."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote_plus
+
+from ..base import ChangedError
+from ..objects import Keys, Object, Store
+from .attempts import PATIENT, Attempts, Patience
+from .clients import Clients, plain
+from .credentials import ChainCredentials, Fixed, Keeper
+from .failures import GarbledError
+from .multipart import SIZES, Multipart, Sizes, Unfinished
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from obstore import GetOptions
+
+    from ..base import Data
+    from .credentials import Provider
+    from .options import Options
+
+_PAGE: Final = 1000  # of listings and deletions
+_PARTS: Final = 8  # on their way at a time
+_CONNECTIONS: Final = 80  # those of a rename, and the parts
+# By which we know our own when an answer was lost.
+_WRITE: Final = "pfs-write"
+# What obstore says of an object beside what users said of it, which has small letters.
+_HEADERS: Final = (
+    "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Type", "Storage-Class",
+)  # fmt: skip
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")
+
+
+class S3Store(Store):
+    def __init__(
+        self,
+        options: Options,
+        provider: Provider | None = None,
+        *,
+        patience: Patience = PATIENT,
+        sizes: Sizes = SIZES,
+        on_request: Callable[[str, int, bool], None] = lambda _operation, _status, _again: None,
+    ) -> None:
+        """
+        :param provider: of keys; without one those of the options, or else those that boto3 finds
+        :param on_request: told of each request: S3's name of it, the status (0 without an answer), whether it was one before
+        """
+        provider = provider or (Fixed(options.credentials) if options.credentials else ChainCredentials())
+        keeper = Keeper(provider)
+        self._bucket, self._sizes = options.bucket, sizes
+        self._clients = Clients(options, keeper, patience, _CONNECTIONS)
+        self._boto = self._clients.boto
+        self._attempts = Attempts(options.bucket, keeper, patience, on_request)
+        self._pool = ThreadPoolExecutor(_PARTS, thread_name_prefix="parts")
+        self._multipart = Multipart(self._boto, options.bucket, self._attempts, self._pool)
+
+    def close(self) -> None:
+        self._attempts.close()
+        self._pool.shutdown(cancel_futures=True)
+        self._clients.close()
+
+    # --- what is there -----------------------------------------------------------------------
+
+    def head(self, key: str) -> Object:
+        found = self._head(key)
+        return found._replace(metadata={name: text for name, text in found.metadata.items() if name != _WRITE})
+
+    def list(self, prefix: str, delimiter: str = "", most: int = 0) -> Iterator[Keys]:
+        given: dict[str, Any] = {"Bucket": self._bucket, "Prefix": prefix, "Delimiter": delimiter}
+        left = most
+        while True:
+            given["MaxKeys"] = min(left, _PAGE) if most else _PAGE
+            page = self._attempts.run("ListObjectsV2", prefix, lambda _before: self._boto.list_objects_v2(**given))
+            objects = [
+                Object(one["Key"], one["Size"], _seconds(one["LastModified"]), _version(one.get("ETag")))
+                for one in page.get("Contents", ())
+            ]
+            prefixes = [one["Prefix"] for one in page.get("CommonPrefixes", ())]
+            yield Keys(objects, prefixes)
+            left -= len(objects) + len(prefixes)
+            if not page.get("IsTruncated") or (most and left <= 0):
+                return
+            if not page.get("NextContinuationToken"):
+                raise OSError(
+                    errno.EIO, f"a listing of bucket {self._bucket!r} broke off: the store says neither how it goes on"
+                    " nor that it ends; see whether it knows ListObjectsV2",
+                )  # fmt: skip
+            given["ContinuationToken"] = page["NextContinuationToken"]
+
+    def get(self, key: str, version: bytes, offset: int, size: int) -> Data:
+        if not size:
+            return b""
+
+        def act(before: int) -> Data:
+            if before or not plain(key):
+                return self._get(key, version, offset, size)
+            options: GetOptions = {"range": (offset, offset + size)}
+            if version:
+                options["if_match"] = _quoted(version)
+            result = self._clients.obstore().get(key, options=options)
+            if version and _version(result.meta["e_tag"]) != version:
+                raise ChangedError(key.encode())
+            return memoryview(result.bytes())
+
+        try:
+            return self._attempts.run("GetObject", key, act)
+        except OSError as error:
+            if error.errno == errno.ERANGE:
+                return b""
+            raise
+
+    # --- what is changed ---------------------------------------------------------------------
+
+    def put(
+        self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None
+    ) -> Object:
+        parted = size > self._sizes.put
+        mark = secrets.token_hex(16) if parted or over is not None else ""
+        marked = {**metadata, _WRITE: mark} if mark else dict(metadata)
+        version = b""
+        tries = 1
+        try:
+            if parted:
+                version = _version(self._multipart.upload(key, descriptor, size, marked, **_condition(over)))
+            else:
+                data = _whole(descriptor, size)
+
+                def act(before: int) -> bytes:
+                    nonlocal tries
+                    tries = before + 1
+                    return self._put(key, data, marked, over, before)
+
+                version = self._attempts.run("PutObject", key, act)
+        except OSError as error:
+            # An answer that was lost looks like another's write to whoever asks again.
+            if not (parted or (isinstance(error, ChangedError) and tries > 1)):
+                raise
+            ours = self._ours(key, mark)
+            if ours is None:
+                raise
+            version = ours.version
+        return self._stored(key, size, metadata, version)
+
+    def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> None:
+        there = self._head(old)
+        if there.size > self._sizes.copy:
+            kept = there.metadata if metadata is None else metadata
+            self._multipart.copy(old, new, _quoted(there.version), there.size, kept)
+            return
+
+        def act(before: int) -> None:
+            if metadata is None and not before and plain(old) and plain(new):
+                self._clients.obstore().copy(old, new)
+                return
+            replaced = {} if metadata is None else {"Metadata": dict(metadata), "MetadataDirective": "REPLACE"}
+            source = {"Bucket": self._bucket, "Key": old}
+            self._boto.copy_object(Bucket=self._bucket, Key=new, CopySource=source, **replaced)
+
+        self._attempts.run("CopyObject", new, act)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        # XML cannot say every key.
+        single = [key for key in keys if _CONTROL.search(key)] if len(keys) > 1 else list(keys)
+        many = [key for key in keys if key not in set(single)]
+        for start in range(0, len(many), _PAGE):
+            self._delete_batch(many[start : start + _PAGE])
+        for key in single:
+            self._delete(key)
+
+    # --- uploads that were begun -------------------------------------------------------------
+
+    def unfinished(self, keys: Sequence[str]) -> Sequence[Unfinished]:
+        """Those of some keys, whoever began them: whoever asks knows since when it has been writing them."""
+        return [one for key in keys for one in self._unfinished(key)]
+
+    def abort(self, key: str, upload: str) -> None:
+        """Also one that is not there any more."""
+        self._multipart.abort(key, upload)
+
+    # --- below -------------------------------------------------------------------------------
+
+    def _head(self, key: str, tries: int = 0) -> Object:
+        def act(before: int) -> Object:
+            if before or not plain(key):
+                found = self._boto.head_object(Bucket=self._bucket, Key=key)
+                size, metadata = found["ContentLength"], found["Metadata"]
+                return Object(key, size, _seconds(found["LastModified"]), _version(found.get("ETag")), metadata)
+            result = self._clients.obstore().get(key, options={"head": True})
+            meta = result.meta
+            metadata = {name: text for name, text in result.attributes.items() if name not in _HEADERS}
+            return Object(key, meta["size"], _seconds(meta["last_modified"]), _version(meta["e_tag"]), metadata)
+
+        return self._attempts.run("HeadObject", key, act, tries)
+
+    def _get(self, key: str, version: bytes, offset: int, size: int) -> bytes:
+        condition = {"IfMatch": _quoted(version)} if version else {}
+        answer = self._boto.get_object(
+            Bucket=self._bucket, Key=key, Range=f"bytes={offset}-{offset + size - 1}", **condition
+        )
+        with answer["Body"] as body:
+            if version and _version(answer.get("ETag")) != version:
+                raise ChangedError(key.encode())
+            told = re.fullmatch(rf"bytes {offset}-(\d+)/(\d+|\*)", answer.get("ContentRange", ""))
+            if told is None and not (offset == 0 and answer["ContentLength"] <= size):
+                raise GarbledError("it holds another part of the object than was asked for")
+            data: bytes = body.read()
+        wanted = int(told[1]) + 1 - offset if told else answer["ContentLength"]
+        end = int(told[2]) if told and told[2] != "*" else offset + size
+        if len(data) != wanted or wanted < min(size, end - offset):
+            raise GarbledError(f"it ended after {len(data)} bytes")
+        return data
+
+    def _put(self, key: str, data: bytes, metadata: dict[str, str], over: bytes | None, before: int) -> bytes:
+        if before or not plain(key):
+            answer = self._boto.put_object(
+                Bucket=self._bucket, Key=key, Body=data, Metadata=metadata, **_condition(over)
+            )
+            return _version(answer["ETag"])
+        mode: Any = None if over is None else {"e_tag": _quoted(over)} if over else "create"
+        answer = self._clients.obstore().put(key, data, attributes=dict(metadata), mode=mode, use_multipart=False)
+        return _version(answer["e_tag"])
+
+    def _ours(self, key: str, mark: str) -> Object | None:
+        with suppress(OSError):
+            there = self._head(key, tries=1)
+            return there if there.metadata.get(_WRITE) == mark else None
+        return None
+
+    def _stored(self, key: str, size: int, metadata: Mapping[str, str], version: bytes) -> Object:
+        """What a find will say of it. No store tells the time of an object that it takes; when it cannot be asked for that either,
+        the object is there all the same."""
+        made = int(time.time()) * 10**9
+        with suppress(OSError):
+            there = self._head(key, tries=1)
+            if there.version == version:
+                made = there.mtime_ns
+        return Object(key, size, made, version, dict(metadata))
+
+    def _delete(self, key: str) -> None:
+        with suppress(FileNotFoundError):
+            self._attempts.run(
+                "DeleteObject", key, lambda _before: self._boto.delete_object(Bucket=self._bucket, Key=key)
+            )
+
+    def _delete_batch(self, keys: Sequence[str]) -> None:
+        named = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
+        try:
+            answer = self._attempts.run(
+                "DeleteObjects", keys[0], lambda _before: self._boto.delete_objects(Bucket=self._bucket, Delete=named)
+            )
+            failed: Sequence[str] = [error["Key"] for error in answer.get("Errors", ())]
+        except PermissionError:  # BOS refuses it to keys that it lent
+            failed = keys
+        for key in failed:  # which one by one is either done, or refused with its own reason
+            self._delete(key)
+
+    def _unfinished(self, key: str) -> Iterator[Unfinished]:
+        given: dict[str, Any] = {"Bucket": self._bucket, "Prefix": key, "EncodingType": "url"}
+        while True:
+            page = self._attempts.run(
+                "ListMultipartUploads", key, lambda _before: self._boto.list_multipart_uploads(**given)
+            )
+            for one in page.get("Uploads", ()):
+                if unquote_plus(one["Key"]) == key:
+                    yield Unfinished(key, one["UploadId"], int(one["Initiated"].timestamp() * 1e9))
+            if not page.get("IsTruncated"):
+                return
+            given["KeyMarker"], given["UploadIdMarker"] = page["NextKeyMarker"], page["NextUploadIdMarker"]
+
+
+def _version(etag: str | None) -> bytes:
+    """What has no etag has no version."""
+    text = etag or ""
+    return (text[1:-1] if text.startswith('"') else text).encode()
+
+
+def _quoted(version: bytes) -> str:
+    text = version.decode()
+    return text if '"' in text else f'"{text}"'
+
+
+def _condition(over: bytes | None) -> dict[str, str]:
+    if over is None:
+        return {}
+    return {"IfMatch": _quoted(over)} if over else {"IfNoneMatch": "*"}
+
+
+def _seconds(when: datetime) -> int:
+    """Whole ones: listings have more, and a file has one time however it is found."""
+    return int(when.astimezone(UTC).timestamp()) * 10**9
+
+
+def _whole(descriptor: int, size: int) -> bytes:
+    pieces, done = [], 0
+    while done < size:
+        piece = os.pread(descriptor, size - done, done)
+        if not piece:
+            raise OSError(errno.EIO, f"the staged file has {done} bytes, but should have {size}")
+        pieces.append(piece)
+        done += len(piece)
+    return b"".join(pieces)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bucket of a real server as a source, and what large, many and odd objects are to it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from paddleflow_fuse.sources import objects
+from paddleflow_fuse.sources.base import ChangedError, Source
+from paddleflow_fuse.sources.objects import ObjectSource
+from paddleflow_fuse.sources.s3.multipart import Sizes
+from paddleflow_fuse.sources.s3.options import Options
+from paddleflow_fuse.sources.s3.store import S3Store
+
+from tests.support.minio import Minio
+from tests.support.source_suite import KeepingSuite, SourceSuite, content, failing, names, store
+
+MIB = 1 << 20
+
+
+class Requests(Counter[str]):
+    """How many there were, by S3's names."""
+
+    def __call__(self, operation: str, _status: int, _again: bool) -> None:
+        self[operation] += 1
+
+
+@pytest.fixture
+def requests() -> Requests:
+    return Requests()
+
+
+@pytest.fixture
+def there(bucket: Options, requests: Requests) -> Iterator[S3Store]:
+    made = S3Store(bucket, sizes=Sizes(put=5 * MIB, copy=5 * MIB), on_request=requests)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def source(there: S3Store) -> Iterator[ObjectSource]:
+    made = ObjectSource(there)
+    yield made
+    made.close()
+
+
+class TestPlain(SourceSuite):
+    pass
+
+
+class TestKept(KeepingSuite):
+    @pytest.fixture
+    def source(self, bucket: Options) -> Iterator[Source]:
+        source = ObjectSource(S3Store(bucket), "below/here", objects.Options(persist=True))
+        yield source
+        source.close()
+
+
+@contextmanager
+def staged(data: bytes) -> Iterator[int]:
+    descriptor = os.memfd_create("staged")
+    try:
+        os.write(descriptor, data)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def noise(size: int) -> bytes:
+    return random.Random(size).randbytes(size)
+
+
+@pytest.mark.parametrize("size", [3 * MIB, 5 * MIB + 1, 40 * 10**6])
+def test_large_files_are_stored_and_read_whole(there: S3Store, requests: Requests, size: int) -> None:
+    data = noise(size)
+    with staged(data) as descriptor:
+        made = there.put("large", descriptor, size, {"pfs-mode": "416"})
+    assert there.head("large") == made
+    assert (made.size, made.metadata) == (size, {"pfs-mode": "416"})
+    assert there.get("large", made.version, 0, size + 1) == data
+    assert there.get("large", made.version, size - 7, 20 * MIB) == data[-7:]
+    parts = -(-size // (8 * MIB)) if size > 5 * MIB else 0
+    assert (requests["UploadPart"], requests["PutObject"]) == (parts, 0 if parts else 1)
+
+
+def test_a_small_file_is_read_by_one_request(there: S3Store, requests: Requests) -> None:
+    with staged(b"small") as descriptor:
+        made = there.put("small", descriptor, 5, {})
+    requests.clear()
+    assert there.get("small", made.version, 0, MIB) == b"small"
+    assert requests == {"GetObject": 1}
+
+
+def test_what_was_received_is_not_copied(there: S3Store) -> None:
+    with staged(b"x" * MIB) as descriptor:
+        there.put("a", descriptor, MIB, {})
+    assert isinstance(there.get("a", b"", 0, MIB), memoryview)
+
+
+def test_who_expects_a_version_replaces_no_other_in_parts(there: S3Store) -> None:
+    size = 6 * MIB
+    with staged(noise(size)) as descriptor:
+        first = there.put("a", descriptor, size, {}, b"")
+        for over in (b"", b"another"):
+            with pytest.raises(ChangedError):
+                there.put("a", descriptor, size, {}, over)
+        there.put("a", descriptor, size, {}, first.version)
+        with pytest.raises(ChangedError):  # what is not there any more
+            there.put("gone", descriptor, 10, {}, first.version)
+        with pytest.raises(ChangedError):
+            there.put("gone", descriptor, size, {}, first.version)
+    assert there.unfinished(["a", "gone"]) == []
+
+
+def test_nothing_of_an_upload_that_failed_stays(there: S3Store) -> None:
+    with staged(b"x" * 6 * MIB) as descriptor, failing(errno.EIO):
+        there.put("short", descriptor, 7 * MIB, {})
+    assert there.unfinished(["short"]) == []
+    assert [keys.objects for keys in there.list("")] == [[]]
+
+
+def test_uploads_of_one_that_died_are_found_and_ended(there: S3Store, server: Minio, bucket: Options) -> None:
+    for key in ("wanted", "wanted too", "other"):
+        server.client.create_multipart_upload(Bucket=bucket.bucket, Key=key)
+    found = there.unfinished(["wanted", "wanted too"])
+    assert [one.key for one in found] == ["wanted", "wanted too"]
+    for one in found:
+        there.abort(one.key, one.upload)
+        there.abort(one.key, one.upload)  # it is gone
+    assert there.unfinished(["wanted", "wanted too"]) == []
+    assert len(there.unfinished(["other"])) == 1
+
+
+def test_a_large_file_is_copied_in_parts_with_what_is_kept_of_it(there: S3Store, requests: Requests) -> None:
+    data = noise(17 * MIB)
+    with staged(data) as descriptor:
+        there.put("a", descriptor, len(data), {"pfs-uid": "5"})
+    there.copy("a", "b c/ä")
+    there.copy("a", "d", {"pfs-uid": "6"})
+    assert requests["UploadPartCopy"] == 6
+    assert there.get("b c/ä", b"", 0, len(data)) == data
+    assert [there.head(key).metadata for key in ("b c/ä", "d")] == [{"pfs-uid": "5"}, {"pfs-uid": "6"}]
+
+
+ODD = ("a b", "a+b", "100%", "%41", "ä/größe", "日本", "tab\there", "bell\x07", "line\nend", "a?b#c&d=e", "'\"\\<>", "~!*()", "x" * 250)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_keys_are_what_they_are(there: S3Store, name: str) -> None:
+    with staged(name.encode()) as descriptor:
+        made = there.put(name, descriptor, len(name.encode()), {"pfs-uid": "5"})
+    assert there.head(name) == made
+    assert there.get(name, made.version, 0, 999) == name.encode()
+    assert [[one.key for one in keys.objects] for keys in there.list("")] == [[name]]
+    there.copy(name, f"{name}-copy")
+    there.copy(f"{name}-copy", f"{name}-copy", {"pfs-uid": "6"})
+    assert there.head(f"{name}-copy").metadata == {"pfs-uid": "6"}
+    there.delete([name, f"{name}-copy"])
+    assert [keys.objects for keys in there.list("")] == [[]]
+
+
+def test_a_key_that_ends_with_a_slash_is_another(there: S3Store) -> None:
+    with staged(b"file") as descriptor:
+        there.put("a", descriptor, 4, {})
+        there.put("a/", descriptor, 0, {"pfs-mode": "448"})
+    assert (there.head("a").size, there.head("a/").size) == (4, 0)
+    assert there.head("a/").metadata == {"pfs-mode": "448"}
+    there.copy("a/", "b/")
+    there.delete(["a/"])
+    assert there.get("a", b"", 0, 9) == b"file"
+    assert [(len(keys.objects), keys.prefixes) for keys in there.list("", "/")] == [(1, ["b/"])]
+
+
+def test_a_name_that_the_store_refuses_is_refused(source: ObjectSource) -> None:
+    with failing(errno.EINVAL):
+        store(source, b"a//b", b"x")
+    with failing(errno.EINVAL):
+        store(source, b"a/../b", b"x")
+
+
+def test_many_names_take_as_many_pages_as_they_must(there: S3Store, source: ObjectSource, requests: Requests) -> None:
+    wanted = [b"folder/%04d" % index for index in range(2500)]
+    with staged(b"") as descriptor, ThreadPoolExecutor(16) as threads:
+        list(threads.map(lambda path: there.put(path.decode(), descriptor, 0, {}), wanted))
+    requests.clear()
+    pages = [[one.name for one in page.listed] for page in source.list(b"folder")]
+    assert [len(page) for page in pages] == [1000, 1000, 500]
+    assert [b"folder/" + name for page in pages for name in page] == wanted
+    assert requests == {"ListObjectsV2": 3}
+    requests.clear()
+    there.delete([path.decode() for path in wanted])
+    assert requests == {"DeleteObjects": 3}
+    assert [keys.objects for keys in there.list("")] == [[]]
+
+
+def test_a_folder_of_many_files_is_renamed(source: ObjectSource, requests: Requests) -> None:
+    for index in range(300):
+        store(source, b"old/%d" % index, b"%d" % index)
+    requests.clear()
+    source.rename(b"old", b"new")
+    assert names(source) == [b"new"]
+    assert len(names(source, b"new")) == 300
+    assert content(source, b"new/217") == b"217"
+    assert (requests["CopyObject"], requests["DeleteObjects"], requests["DeleteObject"]) == (300, 1, 0)
+
+
+def test_a_bucket_that_is_not_there_is_told(bucket: Options) -> None:
+    lost = ObjectSource(S3Store(bucket._replace(bucket="not-there")))
+    with pytest.raises(FileNotFoundError, match=r"'not-there' failed with 404 NoSuchBucket.*create the bucket, or correct"):
+        list(lost.list(b""))
+    lost.close()
