@@ -158,6 +158,13 @@ class Disk:
             room.take_out(entry)
         room.sweep(key)
 
+    def clear(self) -> None:
+        """Nothing is there any more."""
+        with self._room.lock:
+            keys = [self._room.entries.key(entry) for entry in self._room.entries.live()]
+        for one in keys:
+            self.drop(one)
+
     def status(self) -> dict[str, Any]:
         room = self._room
         with room.lock:

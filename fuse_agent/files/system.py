@@ -444,6 +444,10 @@ class FileSystem(Operations):
     async def save(self) -> list[bytes]:
         """What is not stored is, and nobody begins to write anew; paths of what the source would not take."""
         self._ending = True
+        return await self.store_all()
+
+    async def store_all(self) -> list[bytes]:
+        """Paths of what the source would not take."""
         return await self._writing.save() if self._writing else []
 
     def warm(self, data: bool, at_once: int) -> Warm:

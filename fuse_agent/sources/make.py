@@ -16,7 +16,7 @@ def make(
     properties: Mapping[str, Any],
     path: str,
     secrets: str | None = None,
-    tell: Callable[[str, int, bool], None] | None = None,
+    tell: Callable[[str, int, bool], None] = lambda _name, _code, _again: None,
 ) -> Source:
     """
     :param path: within the address, that nothing leaves

@@ -30,7 +30,7 @@ from ..sources.make import make
 from .service import Given, Unsaved
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
     from ..configuration import Configuration
     from ..sources.base import Source
@@ -71,17 +71,20 @@ class Served:
             "seconds": round(time.monotonic() - self._began, 3),
         }
 
-    async def command(self, name: str, given: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async def command(self, name: str, given: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         if name == "warmup":
             warm = self._files.warm(given.get("kind", "data") == "data", int(given.get("at_once", 100)))
             async for line in warm.run(paths_of(given["paths"])):
                 yield line
+        elif name == "save":
+            failed = await self._files.store_all()
+            yield {"unsaved": [path.decode(errors="backslashreplace") for path in failed]}
         elif name == "clear":
             yield {"cleared": self._files.clear(paths_of(given.get("paths", [])))}
         elif name == "metrics":
             yield {"text": text(self._samples(), {"mp": given.get("mount", "")})}
         else:
-            raise LookupError(f"There is no command {name}; there are warmup, clear and metrics.")
+            raise LookupError(f"There is no command {name}; there are warmup, save, clear and metrics.")
 
     def reconfigure(self, configuration: Mapping[str, Any]) -> None:
         """Secrets are read anew when they are used; all else is of the mount's whole life."""
@@ -122,7 +125,7 @@ async def begin(given: Given) -> AsyncIterator[Served]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     metrics = Metrics()
     memory = Memory(_memory(model.size(wanted.mount["memory-cache-size"])))
-    source = make(wanted, told.get("secrets"), metrics.request)
+    source = make(wanted.url, wanted.properties, wanted.place["subPath"], told.get("secrets"), metrics.request)
     root = Path(wanted.mount["data-cache-path"] or model.defaults()["data-cache-path"])
     folder = root / configured.folder(wanted) / configured.tag(wanted)
     owned = _owned(given, folder, wanted)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mounts: writes down what the mount is to be, and becomes its supervisor."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from paddleflow_core.model import mount as model
+from paddleflow_core.model.stores import SECRETS
+
+from .. import configuration as configured
+from ..configuration import OptionsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..configuration import Configuration
+
+_SUPERVISOR: Final = "paddleflow_fuse.supervisor"
+_READY: Final = 60.0  # seconds
+
+
+class MountError(Exception):
+    """Why it was not mounted, for a person."""
+
+
+def options(words: Sequence[str]) -> dict[str, str]:
+    """Of ``-o a=b,c`` and its repetitions; what stands alone is true.
+
+    :raises OptionsError: of a secret, which everybody on the machine could read in the table of processes
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        for one in filter(None, word.split(",")):
+            name, equals, value = one.partition("=")
+            found[name] = value if equals else "true"
+    told = [name for name in SECRETS if name in found]
+    if told:
+        raise OptionsError(
+            f"{', '.join(told)} must not be given on the command line, where everybody on this machine can read it. "
+            'Write a file {"accessKey": "...", "secretKey": "..."} that only you can read, and give --secrets FILE.'
+        )
+    return found
+
+
+def write(run: Path, url: str, point: Path, given: dict[str, str], secrets: Path | None) -> Path:
+    """The file from which the supervisor reads what the mount is to be.
+
+    :raises OptionsError:
+    """
+    held: dict[str, Any] = json.loads(secrets.read_text(encoding="utf-8")) if secrets else {}
+    wanted = configured.read(url, {**given, **held})
+    point = Path(os.path.realpath(point.parent), point.name)
+    document = {
+        "point": str(point),
+        "source": url,
+        "run": str(run),
+        **_session(wanted),
+        "files": {
+            "url": url,
+            "options": {**given, **held},
+            "secrets": str(secrets.resolve()) if secrets else None,
+            "mount": str(point),
+            "uid": os.geteuid(),
+            "gid": os.getegid(),
+            "mounted_ns": time.time_ns(),
+        },
+    }
+    run.mkdir(mode=0o755, parents=True, exist_ok=True)
+    path = run / f"{blake2b(os.fsencode(point), digest_size=8).hexdigest()}.json"
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    unfinished.touch(mode=0o600)
+    unfinished.write_text(json.dumps(document), encoding="utf-8")
+    unfinished.rename(path)
+    return path
+
+
+def _session(wanted: Configuration) -> dict[str, Any]:
+    mount = wanted.mount
+    return {
+        "read_only": mount["read-only"],
+        "allow_other": mount["allow-other"],
+        "without_open": configured.without_open(wanted),
+        "passthrough": int(mount["passthrough"]),
+        "grace": model.seconds(mount["grace"]),
+        "longest": model.seconds(mount["deadline"]),
+    }
+
+
+def command(file: Path, as_json: bool) -> list[str]:
+    return [sys.executable, "-P", "-m", _SUPERVISOR, *(["--json"] if as_json else []), str(file)]
+
+
+def in_foreground(file: Path, as_json: bool) -> None:
+    words = command(file, as_json)
+    os.execv(words[0], words)
+
+
+def in_background(file: Path, log: Path, as_json: bool) -> None:
+    """Until it is mounted, or is not.
+
+    :raises MountError:
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, log.open("ab") as lines:
+        told.bind("")  # a name of the kernel's choice
+        name = told.getsockname()
+        begin = lines.tell()
+        process = subprocess.Popen(
+            command(file, as_json), env={**os.environ, "NOTIFY_SOCKET": "@" + name[1:].decode()},
+            stdin=subprocess.DEVNULL, stdout=lines, stderr=lines, start_new_session=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + _READY
+        told.settimeout(0.2)
+        while time.monotonic() < deadline:
+            try:
+                if b"READY=1" in told.recv(4096).split(b"\n"):
+                    return
+            except TimeoutError:
+                if process.poll() is not None:
+                    said = log.read_bytes()[begin:].decode(errors="replace").strip()
+                    raise MountError(said or f"The agent ended with status {process.returncode}.") from None
+        process.terminate()
+        raise MountError(f"It is not mounted after {_READY:g} s. What the agent says stands in {log}.")
