@@ -132,7 +132,10 @@ def stored(etag: str = "v1") -> Step:
 
 def listed(keys: list[str], prefixes: tuple[str, ...] = (), **more: Any) -> Step:
     when = "2015-10-21T07:28:00.123Z"
-    parts = [f"<Contents><Key>{escape(key)}</Key><LastModified>{when}</LastModified><ETag>&quot;v1&quot;</ETag><Size>1</Size></Contents>" for key in keys]
+    parts = [
+        f"<Contents><Key>{escape(key)}</Key><LastModified>{when}</LastModified><ETag>&quot;v1&quot;</ETag><Size>1</Size></Contents>"
+        for key in keys
+    ]
     parts += [f"<CommonPrefixes><Prefix>{escape(prefix)}</Prefix></CommonPrefixes>" for prefix in prefixes]
     parts += [f"<{name}>{value}</{name}>" for name, value in more.items()]
     return answer(200, f"<ListBucketResult>{''.join(parts)}</ListBucketResult>".encode())

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command, from mount to umount, over a folder of the machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.agent_command import Command, command
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Command]:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "agent").mkdir()
+    with command(tmp_path / "agent") as one:
+        yield one
+
+
+@pytest.fixture
+def source(tmp_path: Path, agent: Command) -> Path:
+    assert agent
+    return tmp_path / "source"
+
+
+def url(source: Path) -> str:
+    return f"local:/{source}"
+
+
+def test_what_is_mounted_is_asked_cached_forgotten_and_unmounted(agent: Command, source: Path) -> None:
+    (source / "folder").mkdir()
+    for index in range(3):
+        (source / "folder" / f"{index}").write_bytes(b"%d" % index * 1000)
+    agent.mount(url(source))
+    assert sorted(os.listdir(agent.point / "folder")) == ["0", "1", "2"]
+    status = agent.status()
+    assert status["mount"]["point"] == str(agent.point)
+    assert status["worker"]["disk"]["files"] == 0
+
+    told = agent("warmup", str(agent.point), "folder")
+    assert told.stderr.splitlines()[-1] == "3 files, 1 folders, 0.0 MB, 0 failed"
+    assert agent.status()["worker"]["disk"]["files"] == 3
+    assert (agent.point / "folder" / "2").read_bytes() == b"2" * 1000
+    assert agent.status()["worker"]["disk"]["files"] == 3
+
+    assert agent("clear", str(agent.point), "folder/1").stdout == "1 files will be fetched anew\n"
+    assert agent.status()["worker"]["disk"]["files"] == 2
+    agent("clear", str(agent.point))
+    assert agent.status()["worker"]["disk"]["files"] == 0
+
+    agent("umount", str(agent.point))
+    assert os.listdir(agent.point) == []
+    assert "error" not in agent.said()
+    assert "No agent serves" in agent("status", str(agent.point), code=1).stderr
+
+
+def test_a_cache_is_still_there_after_the_mount_was_made_anew(agent: Command, source: Path) -> None:
+    (source / "file").write_bytes(b"x" * 1000)
+    agent.mount(url(source))
+    agent("warmup", str(agent.point))
+    agent("umount", str(agent.point))
+    agent.mount(url(source))
+    assert agent.status()["worker"]["disk"]["files"] == 1
+    assert (agent.point / "file").read_bytes() == b"x" * 1000
+    assert "blockcache_miss" not in agent("metrics", str(agent.point)).stdout
+
+
+def test_what_cannot_be_fetched_is_named_and_the_rest_is(agent: Command, source: Path) -> None:
+    (source / "there").write_bytes(b"x")
+    agent.mount(url(source))
+    told = agent("warmup", str(agent.point), "missing", "there", "a/../b", code=1)
+    assert "1 files, 0 folders, 0.0 MB, 2 failed" in told.stderr
+    assert "missing: it is not there" in told.stderr
+
+
+def test_metrics_are_as_prometheus_reads_them(agent: Command, source: Path) -> None:
+    (source / "file").write_bytes(b"x" * 1000)
+    agent.mount(url(source))
+    assert (agent.point / "file").read_bytes() == b"x" * 1000
+    lines = agent("metrics", str(agent.point)).stdout.splitlines()
+    mark = f'mp="{agent.point}"'
+    assert f'pfs_fuse_ops_total{{{mark},op="OPEN",errno="0"}} 1' in lines
+    assert f'pfs_opens_total{{{mark},mode="passthrough"}} 1' in lines
+    assert "# TYPE pfs_fuse_ops_durations_histogram_seconds histogram" in lines
+
+
+def test_all_wrong_options_are_told_at_once_and_nothing_is_mounted(agent: Command, source: Path) -> None:
+    said = agent.mount(url(source), **{"blok-size": "1", "attr-timeout": "soon", "profile": "tiny"}, code=2)
+    for name in ("blok-size", "attr-timeout", "profile"):
+        assert name in said
+    assert not agent.run.exists()
+
+
+def test_a_secret_on_the_command_line_is_refused(agent: Command) -> None:
+    said = agent.mount("s3://bucket", endpoint="http://store", accessKey="a", secretKey="hidden", code=2)
+    assert "--secrets FILE" in said
+    assert "hidden" not in said
+
+
+def test_a_folder_that_is_not_empty_or_missing_or_mounted_is_refused(agent: Command, source: Path) -> None:
+    (agent.point / "something").write_bytes(b"")
+    assert "is not empty (it holds something)" in agent.mount(url(source), code=1)
+    (agent.point / "something").unlink()
+    agent.mount(url(source))
+    assert "Another agent serves" in agent.mount(url(source), code=1)
+    assert (agent.point / "nothing").exists() is False
+
+
+def test_a_second_agent_on_the_same_cache_is_told_who_holds_it(agent: Command, source: Path, tmp_path: Path) -> None:
+    agent.mount(url(source))
+    (tmp_path / "other").mkdir()
+    other = Command(tmp_path / "other")
+    other.cache = agent.cache
+    said = other.mount(url(source), code=1)
+    assert f"is held by process {agent.status()['pid']}, which serves {agent.point}" in said
+    assert os.listdir(other.point) == []
+
+
+def test_a_source_that_is_gone_is_told_at_the_mount(agent: Command, tmp_path: Path) -> None:
+    said = agent.mount(url(tmp_path / "missing"), code=1)
+    assert "missing" in said
+    assert os.listdir(agent.point) == []
+
+
+def test_a_cache_folder_is_removed_when_nobody_holds_it(agent: Command, source: Path) -> None:
+    (source / "file").write_bytes(b"x" * 1000)
+    agent.mount(url(source))
+    agent("warmup", str(agent.point))
+    (folder,) = agent.cache.glob("*/*")
+    assert "is held by" in agent("clean-cache", str(folder), code=1).stderr
+    agent("umount", str(agent.point))
+    agent("clean-cache", str(folder))
+    assert not folder.exists()
+
+
+def test_umount_waits_until_everything_is_stored(agent: Command, source: Path) -> None:
+    agent.mount(url(source))
+    writes = (
+        "import sys, os; f = open(sys.argv[1], 'wb'); f.write(b'x' * 3_000_000); f.flush(); print(flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", writes, str(agent.point / "file")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout and writer.stdin
+        writer.stdout.readline()
+        agent("umount", str(agent.point))
+        assert (source / "file").read_bytes() == b"x" * 3_000_000
+        writer.stdin.write(b"\n")

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `paddleflow-fuse`, as a user runs it, with everything that it writes in one folder."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from paddleflow_fuse.session.mount import MountError, abort, mounts, unmount
+
+
+class Command:
+    """
+    :ivar point: an empty folder to mount on
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.point, self.run, self.cache, self.log = (folder / name for name in ("mount", "run", "cache", "log"))
+        self.point.mkdir()
+
+    def __call__(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(self.run), *words],
+            capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == code, done.stdout + done.stderr + self.said()
+        return done
+
+    def mount(self, url: str, *, secrets: Mapping[str, str] | None = None, code: int = 0, **options: str) -> str:
+        """What it said."""
+        given = {"data-cache-path": str(self.cache), "free-space-ratio": "0.1", **options}
+        words = ["mount", url, str(self.point), "-d", "--log", str(self.log)]
+        for name, value in given.items():
+            words += ["-o", f"{name}={value}"]
+        if secrets is not None:
+            file = self.folder / "secrets.json"
+            file.touch(mode=0o600)
+            file.write_text(json.dumps(secrets), encoding="utf-8")
+            words += ["--secrets", str(file)]
+        return self(*words, code=code).stderr
+
+    def status(self) -> Any:
+        return json.loads(self("status", str(self.point)).stdout)
+
+    def said(self) -> str:
+        return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
+
+    def end(self) -> None:
+        """Whatever became of it."""
+        there = [one for one in mounts() if one.point == str(self.point)]
+        for one in there:
+            try:
+                self("umount", str(self.point))
+            except (AssertionError, subprocess.TimeoutExpired):
+                abort(one.device)
+                unmount(self.point, lazily=True)
+                raise
+        for one in [one for one in mounts() if one.point == str(self.point)]:
+            raise MountError(0, f"{one.point} is mounted still: {self.said()}")
+
+
+@contextmanager
+def command(folder: Path) -> Iterator[Command]:
+    one = Command(folder)
+    try:
+        yield one
+    finally:
+        one.end()
