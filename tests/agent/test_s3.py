@@ -149,7 +149,21 @@ def test_a_large_file_is_copied_in_parts_with_what_is_kept_of_it(there: S3Store,
     assert [there.head(key).metadata for key in ("b c/ä", "d")] == [{"pfs-uid": "5"}, {"pfs-uid": "6"}]
 
 
-ODD = ("a b", "a+b", "100%", "%41", "ä/größe", "日本", "tab\there", "bell\x07", "line\nend", "a?b#c&d=e", "'\"\\<>", "~!*()", "x" * 250)
+ODD = (
+    "a b",
+    "a+b",
+    "100%",
+    "%41",
+    "ä/größe",
+    "日本",
+    "tab\there",
+    "bell\x07",
+    "line\nend",
+    "a?b#c&d=e",
+    "'\"\\<>",
+    "~!*()",
+    "x" * 250,
+)
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -213,6 +227,8 @@ def test_a_folder_of_many_files_is_renamed(source: ObjectSource, requests: Reque
 
 def test_a_bucket_that_is_not_there_is_told(bucket: Options) -> None:
     lost = ObjectSource(S3Store(bucket._replace(bucket="not-there")))
-    with pytest.raises(FileNotFoundError, match=r"'not-there' failed with 404 NoSuchBucket.*create the bucket, or correct"):
+    with pytest.raises(
+        FileNotFoundError, match=r"'not-there' failed with 404 NoSuchBucket.*create the bucket, or correct"
+    ):
         list(lost.list(b""))
     lost.close()

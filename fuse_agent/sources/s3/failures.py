@@ -22,6 +22,7 @@ STALE: Final = (
 )  # fmt: skip
 _BUSY: Final = ("RequestTimeout", "OperationAborted", "SlowDown")
 _ARCHIVED: Final = "InvalidObjectState"
+_UNTRUSTED: Final = "UntrustedCertificate"  # our own word
 _NUMBERS: Final[Mapping[str, int]] = {
     _ARCHIVED: errno.EIO,
     "EntityTooLarge": errno.EFBIG,
@@ -50,6 +51,7 @@ _REMEDIES: Final[Mapping[str, str]] = {
     ),
     _ARCHIVED: "restore it from the archive first",
     "KeyTooLongError": "take a shorter name",
+    _UNTRUSTED: "have its certificate signed by one whom this machine trusts, or set insecureSkipVerify",
     "EntityTooLarge": "take a store that takes objects of this size",
     "XMinioAdminBucketQuotaExceeded": "remove something, or raise the bucket's quota",
 }
@@ -128,9 +130,12 @@ def _answered(response: Mapping[str, Any]) -> Failure:
 def _unanswered(error: boto.BotoCoreError) -> Failure:
     # What its text has of the request is the address, in which there is no secret.
     unreached = isinstance(error, (boto.EndpointConnectionError, boto.ConnectTimeoutError, boto.ProxyConnectionError))
-    lost = isinstance(error, (boto.HTTPClientError, boto.IncompleteReadError, boto.ResponseStreamingError))
-    certificate = isinstance(error, boto.SSLError)
-    return Failure(said=_line(str(error)), again=lost and not certificate, unreached=unreached)
+    lost = isinstance(
+        error, (boto.HTTPClientError, boto.ConnectionError, boto.IncompleteReadError, boto.ResponseStreamingError)
+    )
+    untrusted = isinstance(error, boto.SSLError)
+    code = _UNTRUSTED if untrusted else ""
+    return Failure(0, code, _line(str(error)), again=lost and not untrusted, unreached=unreached)
 
 
 def _of_obstore(text: str) -> Failure:
