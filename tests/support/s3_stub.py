@@ -130,8 +130,9 @@ def stored(etag: str = "v1") -> Step:
     return answer(200, b"", {"ETag": f'"{etag}"'})
 
 
-def listed(keys: list[str], prefixes: tuple[str, ...] = (), **more: Any) -> Step:
-    when = "2015-10-21T07:28:00.123Z"
+def listed(
+    keys: list[str], prefixes: tuple[str, ...] = (), when: str = "2015-10-21T07:28:00.123Z", **more: Any
+) -> Step:
     parts = [
         f"<Contents><Key>{escape(key)}</Key><LastModified>{when}</LastModified><ETag>&quot;v1&quot;</ETag><Size>1</Size></Contents>"
         for key in keys

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from botocore import exceptions as boto
+from botocore.parsers import ResponseParserError
 from obstore.exceptions import BaseError
 
 from ..base import ChangedError
@@ -78,14 +79,14 @@ class GarbledError(Exception):
 
 
 # What the clients raise; obstore's for what is not there is Python's own.
-RAISED = (BaseError, FileNotFoundError, boto.BotoCoreError, boto.ClientError, GarbledError)
+RAISED = (BaseError, FileNotFoundError, boto.BotoCoreError, boto.ClientError, ResponseParserError, GarbledError)
 
 
 def of(error: Exception) -> Failure:
     if isinstance(error, boto.ClientError):
         return _answered(error.response)
-    if isinstance(error, GarbledError):
-        return Failure(200, said=str(error), again=True)
+    if isinstance(error, (GarbledError, ResponseParserError)):
+        return Failure(200, said=_line(str(error)), again=True)
     if isinstance(error, boto.BotoCoreError):
         return _unanswered(error)
     return _of_obstore(str(error))

@@ -194,6 +194,16 @@ def test_a_listing_that_breaks_off_is_none(tried: Tried) -> None:
         list(tried.store().list(""))
 
 
+@pytest.mark.parametrize("body", [b"Please log in", b"<html><p></html>", listed(["a"], when="soon")])
+def test_an_answer_of_another_kind_is_not_taken(tried: Tried, body: bytes | Step) -> None:
+    step = answer(200, body) if isinstance(body, bytes) else body
+    tried.stub.steps += [step, listed(["a"])]
+    assert [one.key for keys in tried.store().list("") for one in keys.objects] == ["a"]
+    tried.stub.steps += [step] * 4
+    with failing(errno.EIO):
+        list(tried.store().list(""))
+
+
 # --- what is written --------------------------------------------------------------------------
 
 
