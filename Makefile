@@ -68,7 +68,7 @@ down: $(PLAY) ## Stop and remove what quickstart made; the caches of what was co
 # --- checks, from the fastest up ----------------------------------------------------------------
 
 .PHONY: test
-test: env deps ## Run everything: lint, unit, api, cluster, molecule; ends with a table
+test: env deps ## Run everything: lint, unit, agent, api, cluster, molecule; ends with a table
 	@$(dev)/python -m tools.stages $(STAGES)
 
 .PHONY: test-extended
@@ -88,6 +88,10 @@ unit: env ## Run the Go and Python tests that need nothing but a processor
 FULL_COVERAGE := --cov=paddleflow_core.model --cov=paddleflow_core.plan --cov=paddleflow_core.workflow --cov-branch --cov-fail-under=100
 
 SLOWEST := --durations=15 --durations-min=10
+
+.PHONY: agent
+agent: env ## Run the tests of the agent against a real object store
+	@$(compiled) $(dev)/pytest -n 2 $(SLOWEST) $(or $(TESTS),tests/agent)
 
 .PHONY: api
 api: env installed ## Run the tests against a real kube-apiserver with etcd

@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.support import host_state
 from tools import tree
 
-STAGES = ("lint", "unit", "api", "cluster", "molecule")
+STAGES = ("lint", "unit", "agent", "api", "cluster", "molecule")
 LOGS = tree.BUILD / "log"
 
 # pytest's `== 12 passed, 1 warning in 3.4s ==`, and the plain `12 passed, 0 failed` of the other runners.

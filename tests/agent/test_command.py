@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +27,10 @@ def source(tmp_path: Path, agent: Command) -> Path:
     return tmp_path / "source"
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir())
+
+
 def url(source: Path) -> str:
     return f"local:/{source}"
 
@@ -37,7 +40,7 @@ def test_what_is_mounted_is_asked_cached_forgotten_and_unmounted(agent: Command,
     for index in range(3):
         (source / "folder" / f"{index}").write_bytes(b"%d" % index * 1000)
     agent.mount(url(source))
-    assert sorted(os.listdir(agent.point / "folder")) == ["0", "1", "2"]
+    assert names(agent.point / "folder") == ["0", "1", "2"]
     status = agent.status()
     assert status["mount"]["point"] == str(agent.point)
     assert status["worker"]["disk"]["files"] == 0
@@ -54,7 +57,7 @@ def test_what_is_mounted_is_asked_cached_forgotten_and_unmounted(agent: Command,
     assert agent.status()["worker"]["disk"]["files"] == 0
 
     agent("umount", str(agent.point))
-    assert os.listdir(agent.point) == []
+    assert names(agent.point) == []
     assert "error" not in agent.said()
     assert "No agent serves" in agent("status", str(agent.point), code=1).stderr
 
@@ -118,13 +121,13 @@ def test_a_second_agent_on_the_same_cache_is_told_who_holds_it(agent: Command, s
     other.cache = agent.cache
     said = other.mount(url(source), code=1)
     assert f"is held by process {agent.status()['pid']}, which serves {agent.point}" in said
-    assert os.listdir(other.point) == []
+    assert names(other.point) == []
 
 
 def test_a_source_that_is_gone_is_told_at_the_mount(agent: Command, tmp_path: Path) -> None:
     said = agent.mount(url(tmp_path / "missing"), code=1)
     assert "missing" in said
-    assert os.listdir(agent.point) == []
+    assert names(agent.point) == []
 
 
 def test_a_cache_folder_is_removed_when_nobody_holds_it(agent: Command, source: Path) -> None:
@@ -146,7 +149,8 @@ def test_umount_waits_until_everything_is_stored(agent: Command, source: Path) -
     with subprocess.Popen(
         [sys.executable, "-c", writes, str(agent.point / "file")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as writer:
-        assert writer.stdout and writer.stdin
+        assert writer.stdout
+        assert writer.stdin
         writer.stdout.readline()
         agent("umount", str(agent.point))
         assert (source / "file").read_bytes() == b"x" * 3_000_000

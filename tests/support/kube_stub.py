@@ -43,6 +43,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.respond()
 
+    def do_PUT(self) -> None:
+        self.respond()
+
+    def do_HEAD(self) -> None:
+        self.respond()
+
     def do_PATCH(self) -> None:
         self.respond()
 

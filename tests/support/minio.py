@@ -33,8 +33,9 @@ class Minio:
     def __init__(self, url: str) -> None:
         self.url = url
         make: Any = boto3.client
+        configure: Any = Config
         self.client = make(
-            "s3", endpoint_url=url, region_name="us-east-1", config=Config(s3={"addressing_style": "path"}),
+            "s3", endpoint_url=url, region_name="us-east-1", config=configure(s3={"addressing_style": "path"}),
             aws_access_key_id=KEYS.key, aws_secret_access_key=KEYS.secret,
         )  # fmt: skip
 
@@ -53,7 +54,7 @@ def minio(folder: Path) -> Iterator[Minio]:
     }  # fmt: skip
     log = folder / "log"
     # It takes a port by itself, and says which.
-    command = [built("minio") / "minio", "server", "--address", "127.0.0.1:0", folder / "data"]
+    command = [str(built("minio") / "minio"), "server", "--address", "127.0.0.1:0", str(folder / "data")]
     with log.open("wb") as output, subprocess.Popen(command, env=environment, stdout=output, stderr=output) as server:
         try:
             yield Minio(_ready(server, log))

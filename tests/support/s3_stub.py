@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,12 +25,6 @@ HEAD = {"ETag": '"v1"', "Last-Modified": WHEN}
 
 class Handler(kube_stub.Handler):
     """Bodies are bytes here."""
-
-    def do_PUT(self) -> None:
-        self.respond()
-
-    def do_HEAD(self) -> None:
-        self.respond()
 
     def respond(self) -> None:
         url = urlsplit(self.path)
@@ -56,11 +51,16 @@ class Stub:
 
 
 @contextlib.contextmanager
-def s3_stub(*steps: Step) -> Iterator[Stub]:
+def s3_stub(*steps: Step, context: ssl.SSLContext | None = None) -> Iterator[Stub]:
+    """
+    :param context: for TLS
+    """
     with Server(("127.0.0.1", 0), Handler) as server:
-        url = f"http://127.0.0.1:{server.server_port}"
+        if context:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        url = f"http{'s' if context else ''}://127.0.0.1:{server.server_port}"
         stub = Stub(Options("bucket", url, path_style=True, credentials=KEYS), [], list(steps))
-        server.seen, server.choose = stub.seen, stub.choose
+        server.seen, server.choose = stub.seen, lambda seen: stub.choose(seen)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -130,8 +130,9 @@ def stored(etag: str = "v1") -> Step:
     return answer(200, b"", {"ETag": f'"{etag}"'})
 
 
-def listed(keys: list[str], prefixes: tuple[str, ...] = (), **more: Any) -> Step:
-    when = "2015-10-21T07:28:00.123Z"
+def listed(
+    keys: list[str], prefixes: tuple[str, ...] = (), when: str = "2015-10-21T07:28:00.123Z", **more: Any
+) -> Step:
     parts = [
         f"<Contents><Key>{escape(key)}</Key><LastModified>{when}</LastModified><ETag>&quot;v1&quot;</ETag><Size>1</Size></Contents>"
         for key in keys

@@ -55,7 +55,7 @@ class Attempts:
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         """
-        :param on_request: the operation, the status (0 without an answer), and whether it had been tried before
+        :param on_request: the operation, the status (0 without an answer), and whether it is one again
         :param wait: returns early, and says so, when nobody waits for the store any more
         """
         self._bucket, self._keeper, self._patience, self._on_request = bucket, keeper, patience, on_request

@@ -122,7 +122,8 @@ class Keeper:
             self._kept = self._provider.credentials()
         except OSError as error:
             if self._kept is None or self._kept.expires is None or self._kept.expires <= now:
-                raise
+                # Whatever is missing, it is no file of the bucket.
+                raise PermissionError(errno.EACCES, f"there are no keys for the bucket: {error}") from error
             _LOG.warning("%s: the keys in use are good for %.0f s more", error, self._kept.expires - now)
         if self._kept.expires is not None:
             self._again = now + (self._kept.expires - now) / 2

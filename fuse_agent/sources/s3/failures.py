@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from botocore import exceptions as boto
+from botocore.parsers import ResponseParserError
 from obstore.exceptions import BaseError
 
 from ..base import ChangedError
@@ -22,6 +23,7 @@ STALE: Final = (
 )  # fmt: skip
 _BUSY: Final = ("RequestTimeout", "OperationAborted", "SlowDown")
 _ARCHIVED: Final = "InvalidObjectState"
+_UNTRUSTED: Final = "UntrustedCertificate"  # our own word
 _NUMBERS: Final[Mapping[str, int]] = {
     _ARCHIVED: errno.EIO,
     "EntityTooLarge": errno.EFBIG,
@@ -50,6 +52,7 @@ _REMEDIES: Final[Mapping[str, str]] = {
     ),
     _ARCHIVED: "restore it from the archive first",
     "KeyTooLongError": "take a shorter name",
+    _UNTRUSTED: "have its certificate signed by one whom this machine trusts, or set insecureSkipVerify",
     "EntityTooLarge": "take a store that takes objects of this size",
     "XMinioAdminBucketQuotaExceeded": "remove something, or raise the bucket's quota",
 }
@@ -76,14 +79,14 @@ class GarbledError(Exception):
 
 
 # What the clients raise; obstore's for what is not there is Python's own.
-RAISED = (BaseError, FileNotFoundError, boto.BotoCoreError, boto.ClientError, GarbledError)
+RAISED = (BaseError, FileNotFoundError, boto.BotoCoreError, boto.ClientError, ResponseParserError, GarbledError)
 
 
 def of(error: Exception) -> Failure:
     if isinstance(error, boto.ClientError):
         return _answered(error.response)
-    if isinstance(error, GarbledError):
-        return Failure(200, said=str(error), again=True)
+    if isinstance(error, (GarbledError, ResponseParserError)):
+        return Failure(200, said=_line(str(error)), again=True)
     if isinstance(error, boto.BotoCoreError):
         return _unanswered(error)
     return _of_obstore(str(error))
@@ -128,9 +131,12 @@ def _answered(response: Mapping[str, Any]) -> Failure:
 def _unanswered(error: boto.BotoCoreError) -> Failure:
     # What its text has of the request is the address, in which there is no secret.
     unreached = isinstance(error, (boto.EndpointConnectionError, boto.ConnectTimeoutError, boto.ProxyConnectionError))
-    lost = isinstance(error, (boto.HTTPClientError, boto.IncompleteReadError, boto.ResponseStreamingError))
-    certificate = isinstance(error, boto.SSLError)
-    return Failure(said=_line(str(error)), again=lost and not certificate, unreached=unreached)
+    lost = isinstance(
+        error, (boto.HTTPClientError, boto.ConnectionError, boto.IncompleteReadError, boto.ResponseStreamingError)
+    )
+    untrusted = isinstance(error, boto.SSLError)
+    code = _UNTRUSTED if untrusted else ""
+    return Failure(0, code, _line(str(error)), again=lost and not untrusted, unreached=unreached)
 
 
 def _of_obstore(text: str) -> Failure:

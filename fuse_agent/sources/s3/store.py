@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_plus
@@ -52,17 +52,19 @@ class S3Store(Store):
         patience: Patience = PATIENT,
         sizes: Sizes = SIZES,
         on_request: Callable[[str, int, bool], None] = lambda _operation, _status, _again: None,
+        wait: Callable[[float], bool] | None = None,
     ) -> None:
         """
         :param provider: of keys; without one those of the options, or else those that boto3 finds
-        :param on_request: told of each request: S3's name of it, the status (0 without an answer), whether it was one before
+        :param on_request: told of each request: S3's name of it, the status (0 without an answer), whether it is one again
+        :param wait: lets seconds pass between two tries, and says whether to give up
         """
         provider = provider or (Fixed(options.credentials) if options.credentials else ChainCredentials())
         keeper = Keeper(provider)
         self._bucket, self._sizes = options.bucket, sizes
         self._clients = Clients(options, keeper, patience, _CONNECTIONS)
         self._boto = self._clients.boto
-        self._attempts = Attempts(options.bucket, keeper, patience, on_request)
+        self._attempts = Attempts(options.bucket, keeper, patience, on_request, wait=wait)
         self._pool = ThreadPoolExecutor(_PARTS, thread_name_prefix="parts")
         self._multipart = Multipart(self._boto, options.bucket, self._attempts, self._pool)
 
@@ -209,7 +211,7 @@ class S3Store(Store):
         answer = self._boto.get_object(
             Bucket=self._bucket, Key=key, Range=f"bytes={offset}-{offset + size - 1}", **condition
         )
-        with answer["Body"] as body:
+        with closing(answer["Body"]) as body:  # entered itself, it gives what is below, which fails otherwise
             if version and _version(answer.get("ETag")) != version:
                 raise ChangedError(key.encode())
             told = re.fullmatch(rf"bytes {offset}-(\d+)/(\d+|\*)", answer.get("ContentRange", ""))
