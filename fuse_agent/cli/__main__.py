@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import sys
 from pathlib import Path
@@ -111,7 +112,19 @@ def _umount(given: argparse.Namespace) -> int:
     if unsaved:
         print(f"{given.point} stays mounted, since the store does not take: {', '.join(unsaved)}", file=sys.stderr)
         return _FAILED
-    wait_for_end(last(given.run, given.point, "stop")["pid"])
+    agent = last(given.run, given.point, "status")["pid"]
+    try:
+        unmount(given.point)
+    except PointError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        print(
+            f"{given.point} is used: somebody has a file of it open or stands in a folder of it. All that was written is stored. "
+            f"See who it is: fuser -vm {given.point}",
+            file=sys.stderr,
+        )
+        return _FAILED
+    wait_for_end(agent)
     return 0
 
 

@@ -152,6 +152,7 @@ def test_umount_waits_until_everything_is_stored(agent: Command, source: Path) -
         assert writer.stdout
         assert writer.stdin
         writer.stdout.readline()
-        agent("umount", str(agent.point))
+        assert "All that was written is stored" in agent("umount", str(agent.point), code=1).stderr
         assert (source / "file").read_bytes() == b"x" * 3_000_000
         writer.stdin.write(b"\n")
+    agent("umount", str(agent.point))
