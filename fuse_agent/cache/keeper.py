@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from .entries import WHOLE
 from .errors import ForeignError, HeldError
 from .index import Index
-from .pieces import PIECE, MapError, map_size
+from .pieces import MapError, Pieces, bounds, map_size, runs
 from .room import Used
-from .store import OBJECTS, Store, cost, key_of, read_map
+from .store import OBJECTS, Store, cost, key_of, punch, read_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .room import Room
 
 _LOG = logging.getLogger(__name__)
+_NO_BOOT: Final = bytes(16)
 _COUNTING: Final = "The files of the cache are being counted."
 # Names of a folder after which others have their turn.
 _MANY, _TURN = 200, 0.002
@@ -90,15 +91,16 @@ class Keeper:
         # Before anything is written, and not sooner: who finds it believes what stands in the index.
         self._write_state()
         boot = _digest(self._boot)
-        believed = (boot, _digest(before)) if clean else (boot,)
+        believed = [boot, _digest(before)] if clean else [boot]
+        whole = len(index.entries)
         for used, key in store.filling():
-            self._add_filling(index, key, int(used), believed)
+            self._add_filling(index, key, int(used), [] if again else believed)
         if room.index:
             room.index.close()
-        room.settle(store, index, boot)
+        room.settle(store, index, boot, len(index.entries) - whole)
         return clean and not index.anew and not again
 
-    def _add_filling(self, index: Index, key: bytes, used: int, believed: tuple[bytes, ...]) -> None:
+    def _add_filling(self, index: Index, key: bytes, used: int, believed: list[bytes]) -> None:
         """What fills is gone on with, unless nothing is there of it."""
         store = self._store
         pieces, taken = None, 0
@@ -107,16 +109,23 @@ class Keeper:
             closing.callback(os.close, file)
             closing.callback(os.close, notes)
             found, status = read_map(notes, believed), os.fstat(file)
-            # Pieces of which nobody noted that they are there take their room too.
-            taken = max((found.there + len(found.doubtful)) * PIECE, status.st_blocks * 512)
-            if status.st_size == found.size and (found.there or found.doubtful):
+            noted = found.noted
+            taken = sum(cost(bounds(piece, found.size)[1]) for piece in noted)
+            if status.st_size == found.size and noted:
                 pieces = found
-                if found.there:
-                    os.pwrite(notes, found.head(_digest(self._boot)), 0)
+                os.pwrite(notes, found.head(_digest(self._boot) if found.there else _NO_BOOT), 0)
+                if status.st_blocks * 512 > taken:
+                    self._clear(file, found)
         if pieces is None or index.entries.find(key):
             store.remove(key, whole=False)
         else:
             index.entries.add(key, cost(map_size(pieces.size)) + taken, 0, used)
+
+    def _clear(self, file: int, pieces: Pieces) -> None:
+        """Of what was written and not noted."""
+        for first, last in runs(sorted(set(range(pieces.count)) - set(pieces.noted))):
+            start, end = bounds(first, pieces.size)[0], sum(bounds(last, pieces.size))
+            punch(file, start, cost(end - start))
 
     # --- from then on -------------------------------------------------------------------------
 
@@ -214,7 +223,9 @@ class Keeper:
             if self._doubts or entry:  # nothing tells whether it is right
                 self._store.unlink(path)
                 return
-            room.add(key, size, int(self._clock()), None)
+            entry = room.add(key, size, int(self._clock()), None)
+            if entry < len(seen):  # what came later is not looked for
+                seen[entry] = 1
             room.used = Used(room.used.bytes + cost(size), room.used.files + 1)
 
 

@@ -125,8 +125,11 @@ class Room:
         self.index: Index | None = None
         self.store: Store | None = None
 
-    def settle(self, store: Store, index: Index, boot: bytes) -> None:
-        """Goes on with what lies there; whoever had something open from before keeps it to himself."""
+    def settle(self, store: Store, index: Index, boot: bytes, filling: int) -> None:
+        """Goes on with what lies there; whoever had something open from before keeps it to himself.
+
+        :param filling: how many of the entries are not whole, and have a map
+        """
         with self.lock:
             for entry, file in self.opened.items():
                 file.entry, file.held = 0, self._taken(entry)
@@ -134,7 +137,7 @@ class Room:
             self.opened.clear()
             self.leaving.clear()
             self.store, self.index, self.boot, self.entries = store, index, boot, index.entries
-            held += [self._coming, Used(sum(self.entries.order.bytes), len(self.entries))]
+            held += [self._coming, Used(sum(self.entries.order.bytes), len(self.entries) + filling)]
             self.used = Used(sum(one.bytes for one in held), sum(one.files for one in held))
 
     @property
@@ -327,7 +330,11 @@ class Room:
     def _free_enough(self, size: int, spare: float) -> bool:
         if self.store is None or not self.limits.free_share:
             return True
-        free, all_ = self.store.free()
+        try:
+            free, all_ = self.store.free()
+        except OSError as error:
+            self.trouble(error)
+            return False
         return free - size >= all_ * (self.limits.free_share + spare)
 
     def _evict(self, entry: int) -> bytes:

@@ -20,6 +20,8 @@ from .entries import KEY
 from .pieces import HEAD, Pieces, map_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .pieces import Note
 
 OBJECTS, FILLING = "objects", "filling"
@@ -246,7 +248,7 @@ def note(descriptor: int, notes: list[Note]) -> None:
         write(descriptor, memoryview(one.data), one.offset)
 
 
-def read_map(descriptor: int, boots: tuple[bytes, ...]) -> Pieces:
+def read_map(descriptor: int, boots: Sequence[bytes]) -> Pieces:
     """
     :raises MapError:
     """
