@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import sqlite3
 import threading
 from array import array
@@ -62,6 +63,7 @@ class Index:
             self.entries = self._load_or_make(most, distrust, check)
         except sqlite3.DatabaseError as error:
             raise OSError(errno.EIO, f"the index cannot be read: {error}", str(self._path)) from error
+        self._status = self._path.stat()
         self._pages: set[int] = set()
         self._sums: dict[int, bytes] = {}
         self._changes = 0
@@ -72,6 +74,13 @@ class Index:
                 self._commit_all(connection)
         self._thread = threading.Thread(target=self._run, name="cache index", daemon=True)
         self._thread.start()
+
+    def stands(self) -> bool:
+        """Whether it was not removed meanwhile; SQLite would go on writing where nobody finds it."""
+        try:
+            return os.path.samestat(self._path.stat(), self._status)
+        except OSError:
+            return False
 
     def mark(self, entry: int, sums: array[int] | None = None) -> None:
         """An entry changed. The lock is held.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -87,6 +88,8 @@ class Keeper:
         before, clean = str(state.get("boot", "")), state.get("clean") is True
         distrusts = before != self._boot and not clean
         self._doubts = distrusts or state.get("doubt") is True
+        if room.index:
+            room.index.close()
         index = Index(room.folder, room.limits.files, distrusts, room.lock, room.trouble, check=again)
         # Before anything is written, and not sooner: who finds it believes what stands in the index.
         self._write_state()
@@ -95,8 +98,6 @@ class Keeper:
         whole = len(index.entries)
         for used, key in store.filling():
             self._add_filling(index, key, int(used), [] if again else believed)
-        if room.index:
-            room.index.close()
         room.settle(store, index, boot, len(index.entries) - whole)
         return clean and not index.anew and not again
 
@@ -140,8 +141,10 @@ class Keeper:
 
     def _tend(self) -> None:
         room = self._room
-        if not room.troubled and not self._claim.stands():
-            room.trouble(FileNotFoundError(2, "the folder was removed", str(room.folder)))
+        if not self._claim.stands():
+            room.trouble(FileNotFoundError(errno.ENOENT, "the folder was removed", str(room.folder)))
+        elif room.index and not room.index.stands():
+            room.trouble(FileNotFoundError(errno.ENOENT, "the index was removed", str(room.folder)))
         if room.troubled:
             self.settled.clear()
             if not self._claim.stands():
@@ -226,7 +229,7 @@ class Keeper:
             entry = room.add(key, size, int(self._clock()), None)
             if entry < len(seen):  # what came later is not looked for
                 seen[entry] = 1
-            room.used = Used(room.used.bytes + cost(size), room.used.files + 1)
+            room.used = room.used.plus(Used(cost(size), 1))
 
 
 def _digest(boot: str) -> bytes:

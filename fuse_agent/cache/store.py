@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import stat
+import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,7 +65,8 @@ class Store:
         """
         :param root: a descriptor of the folder
         """
-        self._root = root
+        self._root = os.dup(root)  # it may be claimed anew while somebody still writes where it was
+        weakref.finalize(self, os.close, self._root)
         self._numbers = itertools.count()  # two threads never take the same
 
     def make(self) -> None:
