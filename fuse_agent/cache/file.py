@@ -145,9 +145,7 @@ class File:
             self.users -= 1
             if self.users:
                 return
-            if self.entry:
-                del room.opened[self.entry]
-            room.give(self.held)
+            room.closed(self)
         for descriptor in self._closing:
             os.close(descriptor)
 

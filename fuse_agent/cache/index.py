@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import sqlite3
 import threading
 from array import array
@@ -62,16 +63,24 @@ class Index:
             self.entries = self._load_or_make(most, distrust, check)
         except sqlite3.DatabaseError as error:
             raise OSError(errno.EIO, f"the index cannot be read: {error}", str(self._path)) from error
+        self._status = self._path.stat()
         self._pages: set[int] = set()
         self._sums: dict[int, bytes] = {}
         self._changes = 0
         self._changed, self._full, self._ended = threading.Event(), threading.Event(), threading.Event()
         if distrust:  # before anybody is told that this run of the machine has begun
             self._pages.update(range(-(-len(self.entries.flags) // PAGE)))
-            with closing(self._connect()) as connection:
+            with closing(_connect(self._path)) as connection:
                 self._commit_all(connection)
         self._thread = threading.Thread(target=self._run, name="cache index", daemon=True)
         self._thread.start()
+
+    def stands(self) -> bool:
+        """Whether it was not removed meanwhile; SQLite would go on writing where nobody finds it."""
+        try:
+            return os.path.samestat(self._path.stat(), self._status)
+        except OSError:
+            return False
 
     def mark(self, entry: int, sums: array[int] | None = None) -> None:
         """An entry changed. The lock is held.
@@ -93,7 +102,7 @@ class Index:
             body = self._sums.get(entry)
         if body is None:
             try:
-                with closing(self._connect()) as connection:
+                with closing(_connect(self._path)) as connection:
                     row = connection.execute("SELECT body FROM sums WHERE entry = ?", (entry,)).fetchone()
             except sqlite3.DatabaseError:
                 row = None
@@ -108,16 +117,6 @@ class Index:
         self._thread.join()
         return not self._pages and not self.failed
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=10, isolation_level=None)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
     def _load_or_make(self, most: int, distrust: bool, check: bool) -> Entries:
         try:
             return self._load(most, distrust, check)
@@ -125,17 +124,16 @@ class Index:
             if isinstance(error, sqlite3.OperationalError):
                 raise
             _LOG.warning("The index %s is damaged (%s); it is made anew from the files.", self._path, error)
-        for name in _FILES:
-            (self._path.parent / name).unlink(missing_ok=True)
+        remove(self._path.parent)
         return self._load(most, distrust, check)
 
     def _load(self, most: int, distrust: bool, check: bool) -> Entries:
-        with closing(self._connect()) as connection:
+        with closing(_connect(self._path)) as connection:
             (layout,) = connection.execute("PRAGMA user_version").fetchone()
             if layout not in (0, _LAYOUT):
                 raise DamagedError(f"it has layout {layout}, but this release reads {_LAYOUT}")
-            if check and (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-                raise DamagedError(found)
+            if check:
+                _check(connection)
             self.anew = layout == 0
             connection.executescript(_SCHEMA)
             connection.execute(f"PRAGMA user_version = {_LAYOUT}")
@@ -146,7 +144,7 @@ class Index:
     def _run(self) -> None:
         while not self._ended.is_set() or self._pages:
             try:
-                with closing(self._connect()) as connection:
+                with closing(_connect(self._path)) as connection:
                     self._write(connection)
             except sqlite3.DatabaseError as error:
                 self.failed = True
@@ -192,3 +190,40 @@ class Index:
                 self._sums = {**sums, **self._sums}
                 self._changed.set()
             raise
+
+
+def examine(folder: Path) -> str:
+    """What is wrong with an index that nobody has open, "" for nothing."""
+    path = folder / _FILES[0]
+    if not path.is_file():
+        return "there is none"
+    try:
+        with closing(_connect(path)) as connection:
+            _check(connection)
+            Entries(0).load(connection.execute("SELECT number, body FROM pages ORDER BY number"), distrust=False)
+    except (sqlite3.DatabaseError, DamagedError) as error:
+        return str(error)
+    return ""
+
+
+def remove(folder: Path) -> None:
+    """It is made anew from the files by the next who uses them."""
+    for name in _FILES:
+        (folder / name).unlink(missing_ok=True)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=10, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise DamagedError(found)

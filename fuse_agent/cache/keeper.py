@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from .entries import WHOLE
 from .errors import ForeignError, HeldError
 from .index import Index
-from .pieces import PIECE, MapError, map_size
+from .pieces import MapError, Pieces, bounds, map_size, runs
 from .room import Used
-from .store import OBJECTS, Store, cost, key_of, read_map
+from .store import OBJECTS, Store, cost, key_of, punch, read_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .room import Room
 
 _LOG = logging.getLogger(__name__)
+_NO_BOOT: Final = bytes(16)
 _COUNTING: Final = "The files of the cache are being counted."
 # Names of a folder after which others have their turn.
 _MANY, _TURN = 200, 0.002
@@ -86,19 +88,20 @@ class Keeper:
         before, clean = str(state.get("boot", "")), state.get("clean") is True
         distrusts = before != self._boot and not clean
         self._doubts = distrusts or state.get("doubt") is True
+        if room.index:
+            room.index.close()
         index = Index(room.folder, room.limits.files, distrusts, room.lock, room.trouble, check=again)
         # Before anything is written, and not sooner: who finds it believes what stands in the index.
         self._write_state()
         boot = _digest(self._boot)
-        believed = (boot, _digest(before)) if clean else (boot,)
+        believed = [boot, _digest(before)] if clean else [boot]
+        whole = len(index.entries)
         for used, key in store.filling():
-            self._add_filling(index, key, int(used), believed)
-        if room.index:
-            room.index.close()
-        room.settle(store, index, boot)
+            self._add_filling(index, key, int(used), [] if again else believed)
+        room.settle(store, index, boot, len(index.entries) - whole)
         return clean and not index.anew and not again
 
-    def _add_filling(self, index: Index, key: bytes, used: int, believed: tuple[bytes, ...]) -> None:
+    def _add_filling(self, index: Index, key: bytes, used: int, believed: list[bytes]) -> None:
         """What fills is gone on with, unless nothing is there of it."""
         store = self._store
         pieces, taken = None, 0
@@ -107,16 +110,23 @@ class Keeper:
             closing.callback(os.close, file)
             closing.callback(os.close, notes)
             found, status = read_map(notes, believed), os.fstat(file)
-            # Pieces of which nobody noted that they are there take their room too.
-            taken = max((found.there + len(found.doubtful)) * PIECE, status.st_blocks * 512)
-            if status.st_size == found.size and (found.there or found.doubtful):
+            noted = found.noted
+            taken = sum(cost(bounds(piece, found.size)[1]) for piece in noted)
+            if status.st_size == found.size and noted:
                 pieces = found
-                if found.there:
-                    os.pwrite(notes, found.head(_digest(self._boot)), 0)
+                os.pwrite(notes, found.head(_digest(self._boot) if found.there else _NO_BOOT), 0)
+                if status.st_blocks * 512 > taken:
+                    self._clear(file, found)
         if pieces is None or index.entries.find(key):
             store.remove(key, whole=False)
         else:
             index.entries.add(key, cost(map_size(pieces.size)) + taken, 0, used)
+
+    def _clear(self, file: int, pieces: Pieces) -> None:
+        """Of what was written and not noted."""
+        for first, last in runs(sorted(set(range(pieces.count)) - set(pieces.noted))):
+            start, end = bounds(first, pieces.size)[0], sum(bounds(last, pieces.size))
+            punch(file, start, cost(end - start))
 
     # --- from then on -------------------------------------------------------------------------
 
@@ -131,8 +141,10 @@ class Keeper:
 
     def _tend(self) -> None:
         room = self._room
-        if not room.troubled and not self._claim.stands():
-            room.trouble(FileNotFoundError(2, "the folder was removed", str(room.folder)))
+        if not self._claim.stands():
+            room.trouble(FileNotFoundError(errno.ENOENT, "the folder was removed", str(room.folder)))
+        elif room.index and not room.index.stands():
+            room.trouble(FileNotFoundError(errno.ENOENT, "the index was removed", str(room.folder)))
         if room.troubled:
             self.settled.clear()
             if not self._claim.stands():
@@ -214,8 +226,10 @@ class Keeper:
             if self._doubts or entry:  # nothing tells whether it is right
                 self._store.unlink(path)
                 return
-            room.add(key, size, int(self._clock()), None)
-            room.used = Used(room.used.bytes + cost(size), room.used.files + 1)
+            entry = room.add(key, size, int(self._clock()), None)
+            if entry < len(seen):  # what came later is not looked for
+                seen[entry] = 1
+            room.used = room.used.plus(Used(cost(size), 1))
 
 
 def _digest(boot: str) -> bytes:

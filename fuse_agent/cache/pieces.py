@@ -10,7 +10,10 @@ from __future__ import annotations
 import struct
 import zlib
 from array import array
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PIECE: Final = 1 << 17
 HEAD: Final = struct.Struct("<8sIIQ16s")
@@ -57,6 +60,11 @@ class Pieces:
     @property
     def present(self) -> list[int]:
         return [piece for piece, state in enumerate(self._states) if state == _PRESENT]
+
+    @property
+    def noted(self) -> list[int]:
+        """Those that are there, and those that may be."""
+        return [piece for piece, state in enumerate(self._states) if state in (_PRESENT, _DOUBTFUL)]
 
     @property
     def turns(self) -> int:
@@ -142,7 +150,7 @@ class Pieces:
         return _runs(lost, [bytes(_NOTE.size)] * len(lost))
 
     @classmethod
-    def read(cls, data: bytes, boots: tuple[bytes, ...] = ()) -> Pieces:
+    def read(cls, data: bytes, boots: Sequence[bytes] = ()) -> Pieces:
         """
         :param boots: runs of the machine of which notes are believed
         :raises MapError:

@@ -60,6 +60,12 @@ class Used(NamedTuple):
     bytes: int
     files: int
 
+    def plus(self, other: Used) -> Used:
+        return Used(self.bytes + other.bytes, self.files + other.files)
+
+    def minus(self, other: Used) -> Used:
+        return Used(self.bytes - other.bytes, self.files - other.files)
+
 
 @dataclass
 class Counters:
@@ -121,21 +127,25 @@ class Room:
         self.entries = Entries(0)
         self.opened: dict[int, File] = {}
         self.leaving: dict[bytes, _Leaving] = {}
-        self.used = self._coming = Used(0, 0)
+        self._sweeping: set[bytes] = set()
+        self.used = self._coming = self._held = Used(0, 0)
         self.index: Index | None = None
         self.store: Store | None = None
 
-    def settle(self, store: Store, index: Index, boot: bytes) -> None:
-        """Goes on with what lies there; whoever had something open from before keeps it to himself."""
+    def settle(self, store: Store, index: Index, boot: bytes, filling: int) -> None:
+        """Goes on with what lies there; whoever had something open from before keeps it to himself.
+
+        :param filling: how many of the entries are not whole, and have a map
+        """
         with self.lock:
             for entry, file in self.opened.items():
-                file.entry, file.held = 0, self._taken(entry)
-            held = [file.held for file in self.opened.values()]
+                file.entry = 0
+                self._hold(file, self._taken(entry))
             self.opened.clear()
             self.leaving.clear()
             self.store, self.index, self.boot, self.entries = store, index, boot, index.entries
-            held += [self._coming, Used(sum(self.entries.order.bytes), len(self.entries))]
-            self.used = Used(sum(one.bytes for one in held), sum(one.files for one in held))
+            known = Used(sum(self.entries.order.bytes), len(self.entries) + filling)
+            self.used = known.plus(self._coming).plus(self._held)
 
     @property
     def largest(self) -> int:
@@ -198,14 +208,21 @@ class Room:
 
     def came(self, used: Used) -> None:
         """What was taken for nobody yet is an entry's now, or is given back. The lock is held."""
-        self._coming = Used(self._coming.bytes - used.bytes, self._coming.files - used.files)
+        self._coming = self._coming.minus(used)
 
     def give(self, used: Used, file: File | None = None) -> None:
         """Back, what was taken; the lock is held. What was a file's that went meanwhile is given back when that is closed."""
         if file is None:
-            self.used = Used(self.used.bytes - used.bytes, self.used.files - used.files)
+            self.used = self.used.minus(used)
         elif file.entry:
-            self._add(Used(-used.bytes, -used.files), file)
+            self._add(Used(0, 0).minus(used), file)
+
+    def closed(self, file: File) -> None:
+        """Nobody has it open any more; the lock is held."""
+        if file.entry:
+            del self.opened[file.entry]
+        self._held = self._held.minus(file.held)
+        self.give(file.held)
 
     def refusal(self, reason: str) -> FullError:
         self.counters.refused += 1
@@ -271,22 +288,28 @@ class Room:
 
     def sweep(self, key: bytes) -> bool:
         """Removes what was taken out; whether that was possible."""
-        left = self.leaving.get(key)
-        if left is None or self.store is None:
-            return True
+        with self.lock:
+            left, store = self.leaving.get(key), self.store
+            if left is None or store is None or key in self._sweeping:
+                return True
+            self._sweeping.add(key)  # or a second one would remove what is made after the first was done
         try:
-            self.store.remove(key, left.whole)
+            store.remove(key, left.whole)
         except OSError as error:
             self.trouble(error)
             return False
-        with self.lock:
-            if self.leaving.get(key) is left:
-                del self.leaving[key]
-                if left.file is not None and left.file.users:
-                    left.file.held = left.used
-                else:
-                    self.give(left.used)
-        return True
+        else:
+            with self.lock:
+                if self.leaving.get(key) is left:
+                    del self.leaving[key]
+                    if left.file is not None and left.file.users:
+                        self._hold(left.file, left.used)
+                    else:
+                        self.give(left.used)
+            return True
+        finally:
+            with self.lock:
+                self._sweeping.discard(key)
 
     # --- trouble ------------------------------------------------------------------------------
 
@@ -302,15 +325,20 @@ class Room:
 
     # --- below --------------------------------------------------------------------------------
 
+    def _hold(self, file: File, used: Used) -> None:
+        """What was removed takes its room as long as it is open."""
+        file.held = used
+        self._held = self._held.plus(used)
+
     def _taken(self, entry: int) -> Used:
         return Used(self.entries.order.cost[entry], 1 if self.entries.flags[entry] & WHOLE else 2)
 
     def _add(self, used: Used, file: File | None) -> None:
-        self.used = Used(self.used.bytes + used.bytes, self.used.files + used.files)
+        self.used = self.used.plus(used)
         if file is not None:
             self.entries.order.resize(file.entry, self.entries.order.cost[file.entry] + used.bytes)
         elif used.bytes > 0:
-            self._coming = Used(self._coming.bytes + used.bytes, self._coming.files + used.files)
+            self._coming = self._coming.plus(used)
         if used.bytes > 0 and self._over(_HIGH):
             self.pressed.set()
 
@@ -327,7 +355,11 @@ class Room:
     def _free_enough(self, size: int, spare: float) -> bool:
         if self.store is None or not self.limits.free_share:
             return True
-        free, all_ = self.store.free()
+        try:
+            free, all_ = self.store.free()
+        except OSError as error:
+            self.trouble(error)
+            return False
         return free - size >= all_ * (self.limits.free_share + spare)
 
     def _evict(self, entry: int) -> bytes:

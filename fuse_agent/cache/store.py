@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import stat
+import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,8 @@ from .entries import KEY
 from .pieces import HEAD, Pieces, map_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .pieces import Note
 
 OBJECTS, FILLING = "objects", "filling"
@@ -62,7 +65,8 @@ class Store:
         """
         :param root: a descriptor of the folder
         """
-        self._root = root
+        self._root = os.dup(root)  # it may be claimed anew while somebody still writes where it was
+        weakref.finalize(self, os.close, self._root)
         self._numbers = itertools.count()  # two threads never take the same
 
     def make(self) -> None:
@@ -246,7 +250,7 @@ def note(descriptor: int, notes: list[Note]) -> None:
         write(descriptor, memoryview(one.data), one.offset)
 
 
-def read_map(descriptor: int, boots: tuple[bytes, ...]) -> Pieces:
+def read_map(descriptor: int, boots: Sequence[bytes]) -> Pieces:
     """
     :raises MapError:
     """

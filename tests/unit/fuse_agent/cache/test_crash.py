@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a killed process leaves, what a machine that died leaves, and what an index that is none leaves."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from paddleflow_fuse.cache.pieces import PIECE
+
+from tests.support.caches import Opened, content, eventually, is_right, keep, key_of, killed, opened, taken
+
+FILES = {"small": 5000, "one": PIECE, "big": 5 * PIECE + 9}
+
+
+def object_of(folder: Path, name: str, size: int) -> Path:
+    hexed = key_of(name, size).hex()
+    return folder / "objects" / hexed[:2] / hexed
+
+
+def write_forever(folder: Path, seed: int, report: int) -> None:
+    """Fills files at random from two threads, and says one byte for each that is done."""
+    disk = Opened(folder).disk
+    disk.settled.wait()
+
+    def work(chance: random.Random) -> None:
+        while True:
+            number, size = chance.randrange(40), chance.choice([4096, 3 * PIECE + 5, 6 * PIECE])
+            if size == 4096:
+                keep(disk, f"{number}", size)
+            else:
+                file = disk.begin(key_of(f"{number}", size), size)
+                offset = chance.randrange(-(-size // PIECE)) * PIECE
+                file.fill(offset, content(f"{number}", size)[offset : offset + PIECE])
+                file.close()
+            os.write(report, b".")
+
+    threads = [threading.Thread(target=work, args=(random.Random(seed + index),), daemon=True) for index in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_killed_process_wrote_is_right_byte_for_byte(folder: Path, seed: int) -> None:
+    """It is killed at any point, and the next goes on in the same run of the machine; again and again."""
+    whole = 0
+    for life in range(3):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reading)
+            write_forever(folder, seed * 100 + life * 10, writing)
+            os._exit(1)
+        os.close(writing)
+        left = random.Random(seed * 7 + life).randrange(50, 300)
+        while left > 0:
+            done = len(os.read(reading, left))
+            assert done, "the process ended by itself"
+            left -= done
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reading)
+    with opened(folder) as disk:
+        for number in range(40):
+            for size in (4096, 3 * PIECE + 5, 6 * PIECE):
+                whole += is_right(disk, f"{number}", size)
+        assert disk.used == taken(folder)
+        assert disk.status()["corrupt"] == 0
+        assert {path.suffix for path in folder.glob("filling/*")} <= {"", ".map"}
+    assert whole > 5
+
+
+def die_after_writing(folder: Path, boot: str = "first") -> None:
+    """Of three files the index knows, of one that is whole it does not; another is half there."""
+
+    def work(die: Callable[[], None]) -> None:
+        with opened(folder, boot=boot) as disk:
+            for name, size in FILES.items():
+                if size <= PIECE:
+                    keep(disk, name, size)
+                else:
+                    file = disk.begin(key_of(name, size), size)
+                    file.fill(0, content(name, size))
+                    file.close()
+        disk = Opened(folder, boot=boot).disk
+        half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
+        half.fill(0, content("half", 4 * PIECE)[: 2 * PIECE])
+        keep(disk, "unknown", 100)
+        die()
+
+    killed(work)
+
+
+def test_after_a_kill_all_is_there_at_once(folder: Path) -> None:
+    die_after_writing(folder)
+    with opened(folder, boot="first") as disk:
+        assert all(is_right(disk, name, size) for name, size in {**FILES, "unknown": 100}.items())
+        file = disk.get(key_of("half", 4 * PIECE), 4 * PIECE)
+        assert file is not None
+        assert (file.verified, file.missing(0, 4 * PIECE)) == (True, [(2 * PIECE, 2 * PIECE)])
+        file.close()
+        assert disk.used == taken(folder)
+
+
+def test_after_the_machine_died_nothing_is_given_out_before_it_was_compared(folder: Path) -> None:
+    die_after_writing(folder)
+    with opened(folder, boot="second") as disk:
+        for name, size in FILES.items():
+            file = disk.get(key_of(name, size), size)
+            assert file is not None
+            assert (file.whole, file.verified, file.read(0, 1)) == (False, False, None)
+            assert not file.has(0, size)
+            assert disk.verify(key_of(name, size))
+            assert (file.whole, file.verified, file.read(0, 1)) == (True, True, content(name, 1))
+            file.close()
+        half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
+        assert (half.verified, half.missing(0, PIECE)) == (False, [(0, PIECE)])
+        assert disk.verify(key_of("half", 4 * PIECE))
+        assert (half.verified, half.missing(0, 4 * PIECE)) == (True, [(2 * PIECE, 2 * PIECE)])
+        half.close()
+        # Nothing tells whether it is right.
+        assert disk.get(key_of("unknown", 100), 100) is None
+        assert not object_of(folder, "unknown", 100).exists()
+        assert disk.used == taken(folder)
+
+
+def zero(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 1)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+@pytest.mark.parametrize("damage", [zero, flip, cut, empty, Path.unlink])
+@pytest.mark.parametrize("name", FILES)
+def test_what_a_machine_that_died_damaged_is_not_there(folder: Path, name: str, damage: Callable[[Path], None]) -> None:
+    die_after_writing(folder)
+    damage(object_of(folder, name, FILES[name]))
+    with opened(folder, boot="second") as disk:
+        found = disk.get(key_of(name, FILES[name]), FILES[name])
+        if found:
+            assert not found.whole
+            assert not disk.verify(key_of(name, FILES[name]))
+            found.close()
+        assert disk.get(key_of(name, FILES[name]), FILES[name]) is None
+        assert disk.status()["corrupt"] == 1
+        assert not object_of(folder, name, FILES[name]).exists()
+        others = set(FILES) - {name}
+        assert all(disk.verify(key_of(other, FILES[other])) for other in others)
+        file = disk.begin(key_of(name, FILES[name]), FILES[name])
+        file.fill(0, content(name, FILES[name]))
+        file.close()
+        assert all(is_right(disk, one, FILES[one]) for one in FILES)
+        assert eventually(lambda: disk.used == taken(folder))
+
+
+def test_of_a_file_that_was_filling_what_is_damaged_is_fetched_again(folder: Path) -> None:
+    die_after_writing(folder)
+    path = folder / "filling" / key_of("half", 4 * PIECE).hex()
+    with path.open("r+b") as file:
+        file.seek(PIECE + 5)
+        file.write(bytes(20))
+    with opened(folder, boot="second") as disk:
+        assert disk.verify(key_of("half", 4 * PIECE))
+        half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
+        assert half.missing(0, 4 * PIECE) == [(PIECE, 3 * PIECE)]
+        assert disk.status()["corrupt"] == 1
+        half.fill(PIECE, content("half", 4 * PIECE)[PIECE:])
+        half.close()
+        assert is_right(disk, "half", 4 * PIECE)
+
+
+def test_what_was_not_compared_is_not_believed_after_another_kill(folder: Path) -> None:
+    """In the second run nothing was compared before it was killed, and its files are still those of the first."""
+    die_after_writing(folder)
+    flip(object_of(folder, "small", FILES["small"]))
+
+    def work(die: Callable[[], None]) -> None:
+        disk = Opened(folder, boot="second").disk
+        disk.verify(key_of("one", FILES["one"]))
+        disk.settled.wait()
+        die()
+
+    killed(work)
+    with opened(folder, boot="second") as disk:
+        file = disk.get(key_of("small", FILES["small"]), FILES["small"])
+        assert file is not None
+        assert not file.whole
+        file.close()
+        assert not disk.verify(key_of("small", FILES["small"]))
+        half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
+        assert not half.verified
+        half.close()
+
+
+def test_files_that_nobody_knew_when_the_machine_died_are_not_believed_after_another_kill(folder: Path) -> None:
+    """The second run was killed before it had counted."""
+    die_after_writing(folder)
+    flip(object_of(folder, "unknown", 100))
+
+    state = (folder / "state").read_text()
+    assert '"first"' in state
+    # As it stands from when the second run has begun until it has counted.
+    (folder / "state").write_text('{"boot": "second", "clean": false, "doubt": true}')
+    with opened(folder, boot="second") as disk:
+        assert disk.get(key_of("unknown", 100), 100) is None
+    assert '"doubt": false' in (folder / "state").read_text()
+
+
+def test_a_clean_end_is_believed_by_the_next_run_of_the_machine(folder: Path) -> None:
+    with opened(folder, boot="first") as disk:
+        keep(disk, "small", FILES["small"])
+        half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
+        half.fill(0, content("half", 4 * PIECE)[:PIECE])
+        half.close()
+    with opened(folder, boot="second") as disk:
+        assert is_right(disk, "small", FILES["small"])
+        file = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
+        assert file.has(0, PIECE)
+        file.close()
+
+
+def lost(index: Path) -> None:
+    for path in index.parent.glob("index*"):
+        path.unlink()
+
+
+def garbage(index: Path) -> None:
+    lost(index)
+    index.write_bytes(os.urandom(5000))
+
+
+def damaged(index: Path) -> None:
+    """Within its pages, where only their own checksums tell."""
+    with sqlite3.connect(index) as connection:
+        connection.execute("UPDATE pages SET body = zeroblob(length(body))")
+    connection.close()
+
+
+def of_another_release(index: Path) -> None:
+    with sqlite3.connect(index) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+@pytest.mark.parametrize("damage", [lost, garbage, damaged, of_another_release])
+def test_an_index_is_made_anew_from_the_files(folder: Path, damage: Callable[[Path], None]) -> None:
+    with opened(folder, boot="first") as disk:
+        for name, size in FILES.items():
+            disk.put(key_of(name, size), content(name, size)).close()
+        used = disk.used
+    damage(folder / "index")
+    with opened(folder, boot="first") as disk:
+        assert all(is_right(disk, name, size) for name, size in FILES.items())
+        assert disk.used == used == taken(folder)
+    # Their checksums went with the index: after the machine died, nobody can tell.
+    (folder / "state").unlink()
+    with opened(folder, boot="second") as disk:
+        assert not any(is_right(disk, name, size) for name, size in FILES.items())
+        assert not any(disk.verify(key_of(name, size)) for name, size in FILES.items())
+        assert eventually(lambda: disk.used == (0, 0))
+
+
+def test_no_index_after_the_machine_died_is_no_file(folder: Path) -> None:
+    die_after_writing(folder)
+    lost(folder / "index")
+    with opened(folder, boot="second") as disk:
+        assert not any(disk.get(key_of(name, size), size) for name, size in FILES.items())
+        assert list(folder.glob("objects/*/*")) == []
