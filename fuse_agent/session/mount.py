@@ -132,16 +132,15 @@ def _call(number: int, *given: object) -> int:
 
 def _fit(point: Path) -> None:
     try:
-        found = point.lstat()
+        os.statvfs(point)  # what its root is like the kernel may know even of a mount whose server is gone
     except FileNotFoundError:
         raise MountError(
             errno.ENOENT, f"The folder {point} is not there. Make it first: mkdir -p {point}", str(point)
         ) from None
     except OSError as error:
-        if error.errno != errno.ENOTCONN:
-            raise
-        unmount(point, lazily=True)
-        found = point.lstat()
+        if error.errno == errno.ENOTCONN:
+            unmount(point, lazily=True)
+    found = point.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise MountError(errno.ENOTDIR, f"{point} is no folder; only on folders can be mounted.", str(point))
     there = [one for one in mounts() if one.point == os.path.realpath(point)]

@@ -117,6 +117,7 @@ class Crew:
         """It ends what it has begun, and itself."""
         if self.worker:
             self.worker.tell("yield", seconds=self.settings.hand_over)
+            self.worker.ready = False
             self._watch.leaves(now, self.settings.hand_over + _MORE)
 
     def kill(self) -> None:

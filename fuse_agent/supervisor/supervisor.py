@@ -129,7 +129,8 @@ class Supervisor:
     # --- what happens to workers -----------------------------------------------------------------
 
     def may_start(self) -> bool:
-        return not self._mount.is_gone and not (self._ending and self._ending.aborted)
+        ends = self._ending is not None and (self._ending.aborted or self._ending.phase is Phase.LEAVING)
+        return not ends and not self._mount.is_gone
 
     def ready(self, worker: Worker) -> None:
         if self._ending:

@@ -18,8 +18,8 @@ from typing import Any
 import trio
 from paddleflow_fuse.nodes.records import ROOT, Known, number
 from paddleflow_fuse.nodes.table import Nodes
-from paddleflow_fuse.operations import Absent, Caller, Changes, Held, Listed, Operations
 from paddleflow_fuse.opens import Mode, Opens
+from paddleflow_fuse.operations import Absent, Caller, Changes, Held, Listed, Operations
 from paddleflow_fuse.protocol import replies
 from paddleflow_fuse.protocol.codes import Init, Open
 from paddleflow_fuse.protocol.replies import Attributes, Entry, Handle
@@ -42,7 +42,7 @@ class Files(Operations):
 
     # --- names ---------------------------------------------------------------------------------
 
-    def lookup(self, caller: Caller, parent: int, name: bytes) -> Entry | Absent:
+    def lookup(self, _caller: Caller, parent: int, name: bytes) -> Entry | Absent:
         self.answered += 1
         if name == b"poison":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -56,19 +56,19 @@ class Files(Operations):
         for node, times in nodes:
             self.nodes.forget(node, times)
 
-    def getattr(self, caller: Caller, node: int, handle: int | None) -> Held:
+    def getattr(self, _caller: Caller, node: int, _handle: int | None) -> Held:
         return Held(self._attributes(node), self.hold)
 
-    def setattr(self, caller: Caller, node: int, changes: Changes) -> Held:
+    def setattr(self, _caller: Caller, node: int, _changes: Changes) -> Held:
         return Held(self._attributes(node), self.hold)
 
-    def opendir(self, caller: Caller, node: int) -> Handle:
+    def opendir(self, _caller: Caller, _node: int) -> Handle:
         return Handle(0)
 
-    def releasedir(self, caller: Caller, node: int, handle: int) -> None:
+    def releasedir(self, _caller: Caller, _node: int, _handle: int) -> None:
         pass
 
-    def readdir(self, caller: Caller, node: int, handle: int, after: int, room: int, plus: bool) -> Sequence[Listed]:
+    def readdir(self, caller: Caller, node: int, _handle: int, after: int, room: int, plus: bool) -> Sequence[Listed]:
         found: list[Listed] = []
         for place, path in enumerate(sorted(self.folder.iterdir()), start=1):
             if place > after:
@@ -93,7 +93,7 @@ class Files(Operations):
         return Handle(opened.number, Open.DIRECT_IO)
 
     def read(
-        self, caller: Caller, node: int, handle: int, offset: int, size: int
+        self, _caller: Caller, node: int, handle: int, offset: int, size: int
     ) -> bytes | Coroutine[Any, Any, bytes]:
         path = self._below(self.nodes.name(node))
         self.opens.get(handle)
@@ -103,7 +103,7 @@ class Files(Operations):
             return self._slow(path, offset, size)
         return self._read(path, offset, size)
 
-    def write(self, caller: Caller, node: int, handle: int, offset: int, data: memoryview, flags: int) -> int:
+    def write(self, _caller: Caller, node: int, _handle: int, offset: int, data: memoryview, _flags: int) -> int:
         name = self.nodes.name(node)
         with self._below(name).open("r+b") as file:
             file.seek(offset)
@@ -111,17 +111,21 @@ class Files(Operations):
         self.dirty.add(name)
         return len(data)
 
-    def release(self, caller: Caller, node: int, handle: int) -> None:
+    def release(self, _caller: Caller, node: int, handle: int) -> None:
         closed = self.opens.close(handle)
         if closed and closed.writes:
             self.dirty.discard(self.nodes.name(node))
 
     async def _slow(self, path: Path, offset: int, size: int) -> bytes:
         """Tells that it was begun, and by which worker, and waits until it may go on."""
-        with (self.folder.parent / f"{path.name}.begun").open("a") as file:
-            file.write(f"{os.getpid()}\n")
-        while not (self.folder.parent / f"{path.name}.go").exists():
-            await trio.sleep(0.01)
+        if not offset:
+            with (self.folder.parent / f"{path.name}.begun").open("a") as file:
+                file.write(f"{os.getpid()}\n")
+        with trio.fail_after(PATIENCE):
+            # A file of another process: nothing announces it.
+            async for _time in _ticks():
+                if (self.folder.parent / f"{path.name}.go").exists():
+                    break
         return self._read(path, offset, size)
 
     def _read(self, path: Path, offset: int, size: int) -> bytes:
@@ -146,6 +150,12 @@ class Files(Operations):
         return Attributes(number(ROOT, name), stat.S_IFREG | 0o666, size)
 
 
+async def _ticks() -> AsyncIterator[None]:
+    while True:
+        yield
+        await trio.sleep(0.01)
+
+
 class Service:
     def __init__(self, operations: Files, given: Given) -> None:
         self.operations = operations
@@ -158,7 +168,7 @@ class Service:
 
     async def save(self, seconds: float) -> Unsaved:
         if self._saves == "never":
-            await trio.sleep_forever()
+            await trio.sleep(seconds + PATIENCE)
         if self._saves:
             self.operations.dirty.clear()
         return Unsaved(self.dirty(), tuple(os.fsdecode(name) for name in self.operations.dirty))

@@ -7,17 +7,18 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from paddleflow_fuse.session.mount import abort, mounts, unmount
+from paddleflow_fuse.session.mount import Mounted, abort, mounts, unmount
 from paddleflow_fuse.supervisor.status import address
 
 from tests.support import agent_client
@@ -48,13 +49,23 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def _become(user: int) -> list[str]:
+    """What makes a command another user's, that may read our Python and this tree wherever they lie."""
+    may = "+dac_read_search"
+    who = [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    return ["setpriv", *who, f"--inh-caps={may}", f"--ambient-caps={may}"]
+
+
 class Client:
     """A process that uses a mount."""
 
-    def __init__(self, *words: str, user: int | None = None) -> None:
+    def __init__(self, *words: str, before: Sequence[str] = ()) -> None:
+        """
+        :param before: what stands before the command
+        """
         self._process = subprocess.Popen(
-            [sys.executable, "-P", agent_client.__file__, *words],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, user=user,
+            [*before, sys.executable, "-P", agent_client.__file__, *words],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     @property
@@ -91,6 +102,9 @@ class Agent:
     """A mount, with what it takes, in a folder of its own."""
 
     def __init__(self, folder: Path, user: int | None = None) -> None:
+        """
+        :param user: another than root, who sees a machine whose /dev/fuse is for all, as udev makes it, and mounts where nobody else sees it
+        """
         self.folder, self._user = folder, user
         self.point, self.files, self.run = folder / "mnt", folder / "files", folder / "run"
         self.log = folder / "log"
@@ -127,8 +141,9 @@ class Agent:
         if self.supervisor:
             self.supervisor.wait(PATIENCE)
         until(lambda: not self.processes(), "the agent's processes to end")
-        while self._mounted():
-            unmount(self.point, lazily=True)
+        if self._user is None:
+            while self._mounted():
+                unmount(self.point, lazily=True)
 
     def configure(self, **changed: Any) -> Path:
         self.configuration |= changed
@@ -136,13 +151,18 @@ class Agent:
         path.write_text(json.dumps(self.configuration))
         return path
 
-    def start(self, serves: bool = True, descriptors: tuple[int, ...] = (), **changed: Any) -> Self:
+    def start(
+        self, serves: bool = True, launcher: Sequence[str] = (), descriptors: tuple[int, ...] = (), **changed: Any
+    ) -> Self:
+        """
+        :param launcher: what stands before the command
+        :param descriptors: that it inherits
+        """
         path = self.configure(**changed)
         with self.log.open("ab") as log:
             self.supervisor = subprocess.Popen(
-                [sys.executable, "-P", "-m", "paddleflow_fuse.supervisor", str(path), "--json"],
-                env=self.environment, stderr=log, stdin=subprocess.DEVNULL, cwd="/", pass_fds=descriptors, user=self._user,
-                extra_groups=None if self._user is None else [],
+                [*self._alone(), *launcher, sys.executable, "-P", "-m", "paddleflow_fuse.supervisor", str(path), "--json"],
+                env=self.environment, stderr=log, stdin=subprocess.DEVNULL, cwd="/", pass_fds=descriptors,
             )  # fmt: skip
         if serves:
             until(self._serves_or_ended, "a worker that serves")
@@ -162,7 +182,11 @@ class Agent:
     def connect(self) -> socket.socket:
         end = socket.socket(socket.AF_UNIX)
         end.settimeout(PATIENCE)
-        end.connect(str(address(self.run, self.point)))
+        try:
+            end.connect(str(address(self.run, self.point)))
+        except OSError:
+            end.close()
+            raise
         return end
 
     def lines(self, do: str, **given: Any) -> list[dict[str, Any]]:
@@ -213,13 +237,33 @@ class Agent:
     def device(self) -> str:
         return self._mounted()[-1].device
 
-    def _mounted(self) -> list[Any]:
-        return [one for one in mounts() if one.point == str(self.point)]
+    def _mounted(self) -> list[Mounted]:
+        """Where it is seen, which is nowhere once the last of another user's processes has ended."""
+        table = Path(f"/proc/{self.supervisor.pid if self.supervisor and self._user else 'self'}/mountinfo")
+        try:
+            return [one for one in mounts(table) if one.point == str(self.point)]
+        except OSError:
+            return []
+
+    def _alone(self) -> list[str]:
+        if self._user is None:
+            return []
+        device = self.folder / "fuse"
+        os.mknod(device, 0o666 | stat.S_IFCHR, Path("/dev/fuse").stat().st_rdev)
+        device.chmod(0o666)
+        script = 'mount --bind "$0" /dev/fuse && exec "$@"'
+        return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, str(device), *_become(self._user)]
+
+    def _beside(self) -> list[str]:
+        if self._user is None or self.supervisor is None:
+            return []
+        return ["nsenter", f"--mount=/proc/{self.supervisor.pid}/ns/mnt", *_become(self._user)]
 
     # --- who uses it ---------------------------------------------------------------------------
 
     def client(self, how: str, *names: str, mode: str = "") -> Client:
-        found = Client(how, *(str(self.point / name) for name in names), *([mode] if mode else []), user=self._user)
+        words = [str(self.point / name) for name in names] + [mode] * bool(mode)
+        found = Client(how, *words, before=self._beside())
         self._clients.append(found)
         return found
 
