@@ -75,7 +75,7 @@ class Tree:
         if stat.S_ISDIR(self._nodes.known(node).mode):
             raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
         if not self._writing.is_new(node):
-            await self._contents.spare(node)
+            await self._spare(node)
             await self._work.change(self._source.remove, path)
         self._names.changes.touch(path)
         self._unname(parent, name, node)
@@ -104,7 +104,7 @@ class Tree:
             raise FileNotFoundError(errno.ENOENT, "it is not there", before)
         if target:
             self._replaceable(node, target, flags, after)
-            await self._contents.spare(target)
+            await self._spare(target)
         if not self._writing.is_new(node):
             await self._work.change(self._source.rename, before, after)
         self._names.changes.touch(before, after)
@@ -154,6 +154,10 @@ class Tree:
         if found.version != version:
             self._nodes.set_version(node, found.version)
             self._contents.moved(node, found.version)
+
+    async def _spare(self, node: int) -> None:
+        await self._contents.spare(node)
+        await self._writing.spare(node)
 
     async def _there(self, parent: int, name: bytes) -> int:
         node = self._nodes.find(parent, name)

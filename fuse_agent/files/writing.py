@@ -123,7 +123,16 @@ class Writing:
             await self._work.change(stage.truncate, size)
             return True
 
+    async def spare(self, node: int) -> None:
+        """Its name is about to go: who has it open finds all of it here from now on."""
+        stage = self._stages.get(node)
+        if stage and self._opens.stage(node):
+            async with stage.lock:
+                await self._fill(node, stage, stage.missing(Range(0, stage.note.base)))
+
     async def _fill(self, node: int, stage: Stage, missing: list[Range]) -> None:
+        if not missing:
+            return  # as of one that has no name any more
         content = self._contents.of(node)
         for one in missing:
             data = await content.whole_range(one)
