@@ -120,19 +120,8 @@ class FileSystem(Operations):
         if changes.size is not None:
             await self._truncate(node, changes.size)
         changes = self._kept(node, changes)
-        if writing.of(node):
-            writing.keep(node, changes)
-            known = self._nodes.known(node)
-            self._nodes.set(
-                node,
-                known._replace(
-                    mode=known.mode if changes.mode is None else stat.S_IFMT(known.mode) | changes.mode,
-                    uid=known.uid if changes.uid is None else changes.uid,
-                    gid=known.gid if changes.gid is None else changes.gid,
-                    atime=known.atime if changes.atime_ns is None else changes.atime_ns,
-                ),
-            )
-        else:
+        stage = writing.of(node)
+        if stage is None or not await writing.keep(node, stage, changes):
             await self.tree.keep(node, changes)
         return Held(view.attributes(self._names.known(node)), self._settings.kernel_attributes_hold)
 
@@ -281,7 +270,7 @@ class FileSystem(Operations):
             self._renew(node)
         self._nodes.mark_written(node)
         if empty or not self._nodes.known(node).size:
-            return writing.of(node) or writing.begin(node, None)
+            return writing.of(node) or writing.begin(node)
         return await writing.begin_from(node)
 
     def _renew(self, node: int) -> None:
@@ -311,7 +300,7 @@ class FileSystem(Operations):
         )  # fmt: skip
         node = self._nodes.add(parent, name, known)
         self._names.changes.touch(path)
-        stage = writing.begin(node, known)
+        stage = writing.begin(node)
         self._nodes.mark_written(node)
         return self._names.entry(node), self._opened_stage(caller, node, stage, writes=True)
 

@@ -83,10 +83,15 @@ def descriptor(path: Path | str | bytes, flags: int, mode: int = 0o666) -> Itera
 file = contextmanager(descriptor)
 
 
-def python(code: str, *args: object, user: int | None = None, groups: tuple[int, ...] = ()) -> str:
+def python(code: str, *args: object) -> str:
     """What a program in a process of its own printed."""
     command = [sys.executable, "-I", "-S", "-c", code, *[str(one) for one in args]]
-    identity = {} if user is None else {"user": user, "group": user, "extra_groups": groups}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, **identity)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert not done.returncode, done.stderr
-    return done.stdout
+    return done.stdout.strip()
+
+
+def python_as(user: int, folder: Path, code: str, *args: object, groups: tuple[int, ...] = ()) -> str:
+    """The same by a user that is not root, who is in the folder already: the way to it may be closed to him."""
+    become = f"import os, sys; os.chdir({str(folder)!r}); os.setgroups({list(groups)}); os.setgid({user}); os.setuid({user})\n"
+    return python(become + code, *args)
