@@ -11,12 +11,12 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..nodes.records import Known, StaleError, number
+from ..nodes.records import StaleError, number
 from ..opens import Mode, Opens, OtherwiseOpenError
 from ..operations import Held, Operations
 from ..protocol.codes import Open
 from ..protocol.replies import Handle
-from ..sources.base import ChangedError
+from ..sources.base import ChangedError, Found, Kind
 from . import view
 from .content import SMALL, Contents
 from .names import Names
@@ -294,10 +294,11 @@ class FileSystem(Operations):
             raise FileExistsError(errno.EEXIST, "it is there already", path)
         if node:
             return self._names.entry(node), await self._open_to_write(caller, node, flags, writing)
-        moment, now, inode = view.now(), time.time_ns(), number(self._nodes.known(parent).number, name)
-        known = Known(
-            stat.S_IFREG | stat.S_IMODE(mode), caller.uid, caller.gid, number=inode, mtime=now, ctime=now, atime=now, holds=moment, name_holds=moment,
-        )  # fmt: skip
+        above, now = self._nodes.known(parent), time.time_ns()
+        known = view.known(Found(Kind.FILE, mtime_ns=now), number(above.number, name), self._settings, view.now())
+        if self._source.abilities.keeps:
+            uid, gid = view.owner(caller, above)
+            known = known._replace(mode=stat.S_IFREG | stat.S_IMODE(mode), uid=uid, gid=gid)
         node = self._nodes.add(parent, name, known)
         self._names.changes.touch(path)
         stage = writing.begin(node)

@@ -38,7 +38,9 @@ class Tree:
     async def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
         path = self._names.below(parent, name)
         moment = view.now()
-        kept = Kept(stat.S_IMODE(mode), caller.uid, caller.gid) if self._source.abilities.keeps else Kept()
+        above = self._nodes.known(parent)
+        mode = stat.S_IMODE(mode) | above.mode & stat.S_ISGID
+        kept = Kept(mode, *view.owner(caller, above)) if self._source.abilities.keeps else Kept()
         found = await self._again(caller, path, self._source.make_folder, path, kept)
         self._names.changes.touch(path)
         node = self._names.take(parent, name, found, moment, self._nodes.find(parent, name))

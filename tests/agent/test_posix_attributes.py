@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.places import Place, file, python, python_as
+from tests.support.places import Place, file, opened, python, python_as
 from tests.support.source_suite import failing
 
 SECOND = 10**9
@@ -126,6 +126,16 @@ def test_who_makes_it_owns_it(keeper: Place) -> None:
     for name in ("file", "folder"):
         status = (keeper.root / name).lstat()
         assert (status.st_uid, status.st_gid) == (USER, USER), name
+
+
+def test_what_is_made_in_a_folder_of_a_group_is_the_groups(keeper: Place) -> None:
+    os.chown(keeper.root, 0, GROUP)
+    keeper.root.chmod(0o2777)
+    python_as(USER, keeper.root, "open('file', 'w').write('x'); os.mkdir('folder', 0o750); open('folder/file', 'w').write('x')")
+    for name in ("file", "folder", "folder/file"):
+        status = (keeper.root / name).lstat()
+        assert (status.st_uid, status.st_gid) == (USER, GROUP), name
+    assert mode(keeper.root / "folder") == 0o2750
 
 
 def test_only_who_may_reads_writes_and_removes(keeper: Place) -> None:
@@ -257,6 +267,31 @@ def test_what_cannot_be_kept_is_refused_and_what_is_so_already_is_not(forgetful:
             os.chown(path, -1, GROUP)
         after = path.stat()
         assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+
+
+def test_a_new_file_is_as_all_are(forgetful: Place) -> None:
+    """From the beginning, not only when it is stored."""
+    path = forgetful.root / "file"
+    with file(path, os.O_RDWR | os.O_CREAT, 0o600) as one:
+        os.write(one, b"content")
+        before = os.fstat(one)
+    after = path.stat()
+    assert (stat.S_IMODE(before.st_mode), before.st_uid, before.st_gid) == (0o644, 0, 0)
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+
+
+def test_owners_are_ignored_on_demand(tmp_path: Path) -> None:
+    """D-53: a chmod or chown succeeds, and changes nothing."""
+    with opened("memory", tmp_path, ignores_owners=True, file_mode=0o640, folder_mode=0o750, uid=7, gid=8) as (root, _):
+        for what in ("file", "folder"):
+            path = make(root, what)
+            path.chmod(0o777)
+            os.chown(path, USER, GROUP)
+            status = path.stat()
+            assert stat.S_IMODE(status.st_mode) == (0o640 if what == "file" else 0o750)
+            assert (status.st_uid, status.st_gid) == (7, 8)
+        os.truncate(root / "file", 3)
+        assert (root / "file").read_bytes() == b"con"
 
 
 def test_times_are_taken_for_as_long_as_they_are_known(forgetful: Place) -> None:
