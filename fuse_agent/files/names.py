@@ -82,13 +82,13 @@ class Names:
         return b"/".join(self._nodes.path(node))
 
     def below(self, parent: int, name: bytes) -> bytes:
-        if len(name) > LONGEST_NAME:
-            raise OSError(errno.ENAMETOOLONG, f"a name has at most {LONGEST_NAME} bytes, but this one {len(name)}")
+        _fit(name)
         return b"/".join([*self._nodes.path(parent), name])
 
     # --- one name ----------------------------------------------------------------------------
 
     def lookup(self, parent: int, name: bytes) -> Soon[Entry | Absent]:
+        _fit(name)
         node = self._nodes.find(parent, name)
         moment = view.now()
         if node:
@@ -312,3 +312,8 @@ class Names:
                 found = Entry(0, Attributes(known.number, kind))
             page.append(Listed(child.name, found, child.order + _DOTS))
         return page
+
+
+def _fit(name: bytes) -> None:
+    if len(name) > LONGEST_NAME:
+        raise OSError(errno.ENAMETOOLONG, f"a name has at most {LONGEST_NAME} bytes, but this one {len(name)}")

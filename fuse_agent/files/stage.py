@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Of a file that was there before: what is fetched, and known to be here, as one.
 PIECE: Final = 128 << 10
+_FILLED, _WRITTEN = 1, 2  # of a piece; 0 is not here
 # Up to that size what was stored is told from what is here by its content; above, by its times, which have to be settled.
 COMPARED: Final = 8 << 20
 SETTLED: Final = 20_000_000  # nanoseconds: two writes within less may show the same time
@@ -47,7 +48,6 @@ class Note(NamedTuple):
     mode: int | None = None
     uid: int | None = None
     gid: int | None = None
-    mtime_ns: int | None = None
     waits: bool = False  # closed by all, and the source would not take it yet
 
 
@@ -63,6 +63,7 @@ class Stored(NamedTuple):
 class Stage:
     """
     :ivar stored: what the source has of it
+    :ivar kept: whether somebody set an owner, a mode or a time that the source does not have
     :ivar poisoned: the errno of a write that failed: what is here is not what was written
     """
 
@@ -70,6 +71,7 @@ class Stage:
         self._folder, self.number, self.descriptor, self.note = folder, number, descriptor, note
         self._present = present
         self.stored: Stored | None = None
+        self.kept = False
         self.poisoned = 0
         self.lock = trio.Lock()  # of what is written, filled or stored
 
@@ -100,8 +102,10 @@ class Stage:
         if self._present is None or self._present[offset // PIECE]:
             return  # somebody was faster, and may have written to it since
         room = max(self.note.base - offset, 0)
+        before = self.status()
         os.pwrite(self.descriptor, data[:room], offset)
-        self._present[offset // PIECE] = 1
+        os.utime(self.descriptor, ns=(before.st_atime_ns, before.st_mtime_ns))
+        self._present[offset // PIECE] = _FILLED
 
     def write(self, offset: int, data: bytes | memoryview) -> int:
         done = 0
@@ -113,10 +117,12 @@ class Stage:
             raise
         if self._present is not None:
             for piece in range(offset // PIECE, min(-(-(offset + done) // PIECE), len(self._present))):
-                self._present[piece] = 1
+                self._present[piece] = _WRITTEN
         return done
 
     def truncate(self, size: int) -> None:
+        if self._present is not None and size < self.note.base:
+            self._present[-1] = _WRITTEN  # if any of it stays, that is here
         self.say(self.note._replace(base=min(self.note.base, size)))
         try:
             os.ftruncate(self.descriptor, size)
@@ -133,7 +139,9 @@ class Stage:
 
     def is_untouched(self) -> bool:
         """Whether all of it is what was there before."""
-        return self._present is not None and not any(self._present) and self.status().st_size == self.note.base
+        if self._present is None or _WRITTEN in self._present[:]:
+            return False
+        return self.status().st_size == self.note.base
 
     def seems_stored(self) -> bool:
         """By its times, which need not show what was written last."""

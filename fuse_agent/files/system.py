@@ -12,12 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..metrics import Metrics
-from ..nodes.records import ROOT, Known, StaleError, number
+from ..nodes.records import ROOT, StaleError, number
 from ..opens import Mode, Opens, OtherwiseOpenError
 from ..operations import Held, Operations
 from ..protocol.codes import Open
 from ..protocol.replies import Handle
-from ..sources.base import ChangedError
+from ..sources.base import ChangedError, Found, Kind
 from . import view
 from .content import SMALL, Contents
 from .names import Names
@@ -138,19 +138,8 @@ class FileSystem(Operations):
         if changes.size is not None:
             await self._truncate(node, changes.size)
         changes = self._kept(node, changes)
-        if writing.of(node):
-            writing.keep(node, changes)
-            known = self._nodes.known(node)
-            self._nodes.set(
-                node,
-                known._replace(
-                    mode=known.mode if changes.mode is None else stat.S_IFMT(known.mode) | changes.mode,
-                    uid=known.uid if changes.uid is None else changes.uid,
-                    gid=known.gid if changes.gid is None else changes.gid,
-                    atime=known.atime if changes.atime_ns is None else changes.atime_ns,
-                ),
-            )
-        else:
+        stage = writing.of(node)
+        if stage is None or not await writing.keep(node, stage, changes):
             await self.tree.keep(node, changes)
         return Held(view.attributes(self._names.known(node)), self._settings.kernel_attributes_hold)
 
@@ -313,7 +302,7 @@ class FileSystem(Operations):
             self._renew(node)
         self._nodes.mark_written(node)
         if empty or not self._nodes.known(node).size:
-            return writing.of(node) or writing.begin(node, None)
+            return writing.of(node) or writing.begin(node)
         return await writing.begin_from(node)
 
     def _renew(self, node: int) -> None:
@@ -337,13 +326,14 @@ class FileSystem(Operations):
             raise FileExistsError(errno.EEXIST, "it is there already", path)
         if node:
             return self._names.entry(node), await self._open_to_write(caller, node, flags, writing)
-        moment, now, inode = view.now(), time.time_ns(), number(self._nodes.known(parent).number, name)
-        known = Known(
-            stat.S_IFREG | stat.S_IMODE(mode), caller.uid, caller.gid, number=inode, mtime=now, ctime=now, atime=now, holds=moment, name_holds=moment,
-        )  # fmt: skip
+        above, now = self._nodes.known(parent), time.time_ns()
+        known = view.known(Found(Kind.FILE, mtime_ns=now), number(above.number, name), self._settings, view.now())
+        if self._source.abilities.keeps:
+            uid, gid = view.owner(caller, above)
+            known = known._replace(mode=stat.S_IFREG | stat.S_IMODE(mode), uid=uid, gid=gid)
         node = self._nodes.add(parent, name, known)
         self._names.changes.touch(path)
-        stage = writing.begin(node, known)
+        stage = writing.begin(node)
         self._nodes.mark_written(node)
         return self._names.entry(node), self._opened_stage(caller, node, stage, writes=True)
 

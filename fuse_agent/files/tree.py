@@ -38,7 +38,9 @@ class Tree:
     async def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
         path = self._names.below(parent, name)
         moment = view.now()
-        kept = Kept(stat.S_IMODE(mode), caller.uid, caller.gid) if self._source.abilities.keeps else Kept()
+        above = self._nodes.known(parent)
+        mode = stat.S_IMODE(mode) | above.mode & stat.S_ISGID
+        kept = Kept(mode, *view.owner(caller, above)) if self._source.abilities.keeps else Kept()
         found = await self._again(caller, path, self._source.make_folder, path, kept)
         self._names.changes.touch(path)
         node = self._names.take(parent, name, found, moment, self._nodes.find(parent, name))
@@ -77,7 +79,7 @@ class Tree:
         if stat.S_ISDIR(self._nodes.known(node).mode):
             raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
         if not self._writing.is_new(node):
-            await self._contents.spare(node)
+            await self._spare(node)
             await self._work.change(self._source.remove, path)
         self._names.changes.touch(path)
         self._unname(parent, name, node)
@@ -106,7 +108,7 @@ class Tree:
             raise FileNotFoundError(errno.ENOENT, "it is not there", before)
         if target:
             self._replaceable(node, target, flags, after)
-            await self._contents.spare(target)
+            await self._spare(target)
         if not self._writing.is_new(node):
             await self._work.change(self._source.rename, before, after)
         self._names.changes.touch(before, after)
@@ -156,6 +158,10 @@ class Tree:
         if found.version != version:
             self._nodes.set_version(node, found.version)
             self._contents.moved(node, found.version)
+
+    async def _spare(self, node: int) -> None:
+        await self._contents.spare(node)
+        await self._writing.spare(node)
 
     async def _there(self, parent: int, name: bytes) -> int:
         node = self._nodes.find(parent, name)

@@ -12,6 +12,7 @@ from ..protocol.replies import Attributes, Entry, Space
 from ..sources.base import Kind
 
 if TYPE_CHECKING:
+    from ..operations import Caller
     from ..sources.base import Found
 
 SECOND: Final = 10**9
@@ -71,6 +72,11 @@ def known(found: Found, number: int, settings: Settings, moment: int) -> Known:
         holds=UNSURE if found.kind is Kind.UNSURE else moment + int(settings.attributes_hold * SECOND),
         name_holds=moment + int(settings.names_hold * SECOND),
     )
+
+
+def owner(caller: Caller, above: Known) -> tuple[int, int]:
+    """User and group of what is made in a folder."""
+    return caller.uid, above.gid if above.mode & stat.S_ISGID else caller.gid
 
 
 def attributes(one: Known) -> Attributes:

@@ -23,7 +23,6 @@ from .ahead import Range
 from .stage import COMPARED, SETTLED, Note, Stage, Staging
 
 if TYPE_CHECKING:
-    from ..nodes.records import Known
     from ..nodes.table import Nodes
     from ..opens import Opens
     from ..operations import Changes, Soon
@@ -87,29 +86,31 @@ class Writing:
 
     # --- begin -------------------------------------------------------------------------------
 
-    def begin(self, node: int, known: Known | None) -> Stage:
-        """
-        :param known: of a new file, what was asked for
-        """
-        kept = (stat.S_IMODE(known.mode), known.uid, known.gid) if known else (None, None, None)
-        note = Note(self._names.path(node), self._nodes.version(node), 0, *kept)
-        return self._enter(node, self._staging.begin(note))
+    def begin(self, node: int) -> Stage:
+        """An empty one."""
+        return self._enter(node, self._staging.begin(self._note(node)))
 
     async def begin_from(self, node: int) -> Stage:
         """With what it holds already, of which as much is here as the disk has whole."""
         content = self._contents.of(node)
-        known = self._nodes.known(node)
-        kept = (stat.S_IMODE(known.mode), known.uid, known.gid, known.mtime)
-        note = Note(self._names.path(node), content.version, content.size, *kept)
+        known, note = self._nodes.known(node), self._note(node)
         if content.whole and content.file is not None:
-            stage = self._staging.begin(note._replace(base=0))
-            await self._work.change(_copy, content.file.descriptor, stage.descriptor, content.size)
-        else:
             stage = self._staging.begin(note)
+            await self._work.change(_copy, content.file.descriptor, stage.descriptor, content.size)
+            os.utime(stage.descriptor, ns=(known.atime, known.mtime))
+            stage.stored = await self._work.ask(stage.settle)
+        else:
+            stage = self._staging.begin(note._replace(base=content.size))
+            os.utime(stage.descriptor, ns=(known.atime, known.mtime))
         if node in self._stages:  # two at once: the first one's it is
             stage.remove()
             return self._stages[node]
         return self._enter(node, stage)
+
+    def _note(self, node: int) -> Note:
+        known = self._nodes.known(node)
+        mode = stat.S_IMODE(known.mode)
+        return Note(self._names.path(node), self._nodes.version(node), 0, mode, known.uid, known.gid)
 
     def _enter(self, node: int, stage: Stage) -> Stage:
         self._stages[node] = stage
@@ -144,7 +145,16 @@ class Writing:
             await self._work.change(stage.truncate, size)
             return True
 
+    async def spare(self, node: int) -> None:
+        """Its name is about to go: who has it open finds all of it here from now on."""
+        stage = self._stages.get(node)
+        if stage and self._opens.stage(node):
+            async with stage.lock:
+                await self._fill(node, stage, stage.missing(Range(0, stage.note.base)))
+
     async def _fill(self, node: int, stage: Stage, missing: list[Range]) -> None:
+        if not missing:
+            return  # as of one that has no name any more
         content = self._contents.of(node)
         for one in missing:
             data = await content.whole_range(one)
@@ -165,23 +175,26 @@ class Writing:
                 return
             if stage.poisoned:
                 raise OSError(stage.poisoned, "a write to it failed before, so it is not stored", stage.note.path)
-            if not self._nodes.parent(node) or await self._work.ask(stage.is_stored):
+            if not self._nodes.parent(node) or await self._is_stored(stage):
                 return
             await self._fill(node, stage, stage.missing(Range(0, stage.note.base)))
             await self._settle(stage)
             await self._store(node, stage)
+
+    async def _is_stored(self, stage: Stage) -> bool:
+        return not stage.kept and (stage.is_untouched() or await self._work.ask(stage.is_stored))
 
     async def _store(self, node: int, stage: Stage) -> None:
         now = await self._work.ask(stage.settle)
         path = self._names.path(node)
         try:
             found = await self._work.change(
-                self._source.store, path, stage.descriptor, now.size, _kept(stage.note, self._source), None
+                self._source.store, path, stage.descriptor, now.size, self._kept(stage, now.mtime_ns), None
             )
         except OSError:
             self.failures += 1
             raise
-        stage.stored = now
+        stage.stored, stage.kept = now, False
         self._stored(node, path, found)
         stage.say(stage.note._replace(before=found.version, path=path, waits=False))
 
@@ -259,16 +272,27 @@ class Writing:
         stage = self._stages.get(node)
         return stage is not None and stage.stored is None and not stage.note.before
 
-    def keep(self, node: int, changes: Changes) -> None:
-        stage = self._stages[node]
-        fields = {
-            name: value for name in ("mode", "uid", "gid", "mtime_ns") if (value := getattr(changes, name)) is not None
-        }
-        stage.say(stage.note._replace(**fields))
-        if changes.mtime_ns is not None:
-            os.utime(stage.descriptor, ns=(changes.atime_ns or changes.mtime_ns, changes.mtime_ns))
-        if self._source.abilities.keeps:
-            stage.stored = None
+    async def keep(self, node: int, stage: Stage, changes: Changes) -> bool:
+        """False when it is none any more, as of ``truncate``."""
+        async with stage.lock:
+            if self._stages.get(node) is not stage:
+                return False
+            fields = {name: value for name in ("mode", "uid", "gid") if (value := getattr(changes, name)) is not None}
+            stage.say(stage.note._replace(**fields))
+            if changes.mtime_ns is not None:
+                os.utime(stage.descriptor, ns=(changes.atime_ns or changes.mtime_ns, changes.mtime_ns))
+            stage.kept = stage.kept or self._source.abilities.keeps
+            known = self._nodes.known(node)
+            self._nodes.set(
+                node,
+                known._replace(
+                    mode=known.mode if changes.mode is None else stat.S_IFMT(known.mode) | changes.mode,
+                    uid=known.uid if changes.uid is None else changes.uid,
+                    gid=known.gid if changes.gid is None else changes.gid,
+                    atime=known.atime if changes.atime_ns is None else changes.atime_ns,
+                ),
+            )
+            return True
 
     # --- those that another process began ----------------------------------------------------
 
@@ -310,17 +334,18 @@ class Writing:
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _recovered(self, stage: Stage) -> None:
-        note, size = stage.note, stage.status().st_size
+        note, status = stage.note, stage.status()
         for one in stage.missing(Range(0, note.base)):
             data = await self._work.ask(self._source.read, note.path, note.before, *one)
             await self._work.change(stage.fill, one.offset, data)
         await self._work.change(
-            self._source.store, note.path, stage.descriptor, size, _kept(note, self._source), note.before
-        )
+            self._source.store, note.path, stage.descriptor, status.st_size, self._kept(stage, status.st_mtime_ns),
+            note.before,
+        )  # fmt: skip
 
-
-def _kept(note: Note, source: Source) -> Kept:
-    return Kept(note.mode, note.uid, note.gid, note.mtime_ns) if source.abilities.keeps else Kept()
+    def _kept(self, stage: Stage, mtime_ns: int) -> Kept:
+        note = stage.note
+        return Kept(note.mode, note.uid, note.gid, mtime_ns) if self._source.abilities.keeps else Kept()
 
 
 def _copy(source: int, target: int, size: int) -> None:

@@ -24,7 +24,6 @@ _ALWAYS = (
     | Init.ABORT_ERROR
     | Init.MAX_PAGES
     | Init.EXPLICIT_INVAL_DATA
-    | Init.HANDLE_KILLPRIV_V2
     | Init.INIT_EXT
     | Init.HAS_RESEND
 )

@@ -243,7 +243,7 @@ class ObjectSource(Source):
         size = len(kept[_LINK]) // 2 if _LINK in kept else item.size
         if not self._options.persist:
             return Found(kind, size, item.mtime_ns, item.version)
-        mtime = _number(kept, _MTIME)
+        mtime = _moment(kept.get(_MTIME, ""))
         if mtime is None:
             mtime = _seconds(kept.get("mtime"))
         mode = _number(kept, _MODE, "mode")
@@ -312,6 +312,11 @@ class ObjectSource(Source):
 def _number(metadata: Mapping[str, str], *names: str) -> int | None:
     text = next((metadata[name] for name in names if name in metadata), "")
     return int(text) if text.isdecimal() else None
+
+
+def _moment(text: str) -> int | None:
+    """In nanoseconds, before 1970 below 0."""
+    return int(text) if text.removeprefix("-").isdecimal() else None
 
 
 def _seconds(text: str | None) -> int | None:

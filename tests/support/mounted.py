@@ -37,8 +37,11 @@ class Mounted(NamedTuple):
 
 
 @contextmanager
-def mounted(folder: Path, source: dict[str, Any], *, passthrough: int = 1, **settings: Any) -> Iterator[Mounted]:
+def mounted(
+    folder: Path, source: dict[str, Any], *, passthrough: int = 1, disk: bool = True, **settings: Any
+) -> Iterator[Mounted]:
     """
+    :param disk: whether what is read is kept on one, not in memory alone
     :param folder: an empty one, for all that belongs to the mount
     :param source: ``kind`` memory (``persist``) or local (``root``)
     """
@@ -50,6 +53,7 @@ def mounted(folder: Path, source: dict[str, Any], *, passthrough: int = 1, **set
         "source": source,
         "settings": settings,
         "passthrough": passthrough,
+        "disk": str(folder / "cache") if disk else "",
     }
     with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(

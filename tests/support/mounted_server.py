@@ -23,6 +23,7 @@ from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
 from paddleflow_fuse.protocol.agree import Wish
 from paddleflow_fuse.session.direct import Direct
+from paddleflow_fuse.session.handshake import begin
 from paddleflow_fuse.session.mount import Options, mount
 from paddleflow_fuse.sources.base import Source
 from paddleflow_fuse.sources.local import LocalSource
@@ -38,16 +39,17 @@ def source_of(wanted: dict[str, Any]) -> Source:
 
 
 def disk_of(wanted: dict[str, Any]) -> Disk | None:
-    if "disk" not in wanted:
+    if not wanted["disk"]:
         return None
-    return Disk(claim(Path(wanted["disk"]), {"pid": os.getpid()}), Limits(**wanted.get("limits", {})))
+    return Disk(claim(Path(wanted["disk"]), {"pid": os.getpid()}), Limits(1 << 30, 100_000))
 
 
 async def serve(wanted: dict[str, Any]) -> None:
     settings = Settings(**wanted["settings"])
     descriptor = mount(Path(wanted["point"]), "test", Options(read_only=settings.read_only))
     region = Region.create()
-    session = await Direct.begin(descriptor, Wish(read_only=settings.read_only, passthrough=wanted["passthrough"]))
+    wish = Wish(read_only=settings.read_only, without_open=settings.without_open, passthrough=wanted["passthrough"])
+    session = Direct(descriptor, begin(descriptor, wish)[0])
     async with trio.open_nursery() as nursery:
         parts = Parts(
             Nodes(region), Opens(region, session.unbind), source_of(wanted["source"]), Memory(64 << 20), disk_of(wanted),

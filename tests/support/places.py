@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the same cases run: a plain folder, which says whether what we expect is right, and mounts of ours."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tests.support.mounted import Mounted, mounted
+
+
+class Kind(NamedTuple):
+    """
+    :ivar source: None is a plain folder
+    :ivar keeps: owners, modes and times
+    """
+
+    source: str | None = None
+    keeps: bool = True
+    passthrough: int = 1
+
+
+KINDS: Final = {
+    "plain": Kind(),
+    "memory": Kind("memory", keeps=False),
+    "memory-without-passthrough": Kind("memory", keeps=False, passthrough=0),
+    "persist": Kind("memory"),
+    "local": Kind("local"),
+    "local-without-passthrough": Kind("local", passthrough=0),
+}
+
+
+class Place(NamedTuple):
+    """
+    :ivar root: an empty folder, where a test may do what it likes
+    """
+
+    root: Path
+    name: str
+    mount: Mounted | None
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.name]
+
+
+@contextmanager
+def opened(name: str, folder: Path, **settings: Any) -> Iterator[tuple[Path, Mounted | None]]:
+    """
+    :param folder: an empty one
+    """
+    kind = KINDS[name]
+    if kind.source is None:
+        yield folder, None
+        return
+    source: dict[str, Any] = {"kind": kind.source, "persist": kind.keeps}
+    if kind.source == "local":
+        (folder / "root").mkdir()
+        source = {"kind": "local", "root": str(folder / "root")}
+    with mounted(folder, source, passthrough=kind.passthrough, disk=bool(kind.passthrough), **settings) as mount:
+        yield mount.point, mount
+
+
+def descriptor(path: Path | str | bytes, flags: int, mode: int = 0o666) -> Iterator[int]:
+    """That is closed also when a test fails: an open one would keep a mount."""
+    one = os.open(path, flags, mode)
+    try:
+        yield one
+    finally:
+        try:
+            os.close(one)
+        except OSError as error:
+            if error.errno != errno.EBADF:  # the test closed it
+                raise
+
+
+file = contextmanager(descriptor)
+
+
+def python(code: str, *args: object) -> str:
+    """What a program in a process of its own printed."""
+    command = [sys.executable, "-I", "-S", "-c", code, *[str(one) for one in args]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert not done.returncode, done.stderr
+    return done.stdout.strip()
+
+
+def python_as(user: int, folder: Path, code: str, *args: object, groups: tuple[int, ...] = ()) -> str:
+    """The same by a user that is not root, who is in the folder already: the way to it may be closed to him."""
+    become = f"import os, sys; os.chdir({str(folder)!r}); os.setgroups({list(groups)}); os.setgid({user}); os.setuid({user})\n"
+    return python(become + code, *args)
