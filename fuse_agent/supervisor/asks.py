@@ -44,15 +44,18 @@ class Asks:
         else:
             client.answer(**last("does not answer"))
 
-    def answered(self, worker: Worker, number: int, line: dict[str, Any], done: bool) -> None:
+    def left(self, worker: Worker | None, client: Client) -> None:
+        for number in [number for number, ask in self._asks.items() if ask.client is client]:
+            del self._asks[number]
+            if worker:
+                worker.tell("drop", id=number)
+
+    def answered(self, number: int, line: dict[str, Any], done: bool) -> None:
         ask = self._asks.get(number)
         if ask is None:
             return
-        if ask.client.is_gone and not done:
-            worker.tell("drop", id=number)
-        if done or ask.client.is_gone:
-            del self._asks[number]
         if done:
+            del self._asks[number]
             ask.client.answer(**ask.last(line))
         else:
             ask.client.answer(done=False, **line)

@@ -5,6 +5,10 @@ Each has its time. Told what happens; does nothing itself."""
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
+
+# Seconds in which somebody who had no time to store everything says so.
+_MORE: Final = 1.0
 
 
 class Phase(Enum):
@@ -36,7 +40,8 @@ class Ending:
         """
         self.phase, self.aborted = Phase.SAVING, False
         self._bound = bound
-        self._until = self._grace_until = now + grace
+        self._grace_until = now + grace
+        self._until = self._grace_until + _MORE
 
     def left(self, now: float) -> float:
         """Seconds to store what is not stored."""
@@ -54,7 +59,7 @@ class Ending:
             return self._next(Phase.LEAVING, now, Step.NOTHING)  # whoever serves it finds that it is gone
         self._grace_until = max(self._grace_until, now + self._bound)
         self._next(Phase.SAVING_REST, now, Step.NOTHING)
-        self._until = self._grace_until
+        self._until = self._grace_until + _MORE
         return Step.SAVE
 
     def gone(self, now: float) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import select
 import selectors
 import socket
 from contextlib import suppress
@@ -69,11 +70,14 @@ class Client:
     def __init__(self, status: Status, end: socket.socket) -> None:
         self._status, self.end = status, end
         self._asked, self._told = bytearray(), bytearray()
+        self._owed = 0  # answers that are not done
+        self._asks_no_more = False
         self.is_gone = False
 
     def answer(self, done: bool = True, **line: Any) -> None:
         if self.is_gone:
             return
+        self._owed -= done
         self._told += json.dumps({**line, **({"done": True} if done else {})}, default=str).encode() + b"\n"
         self._write()
 
@@ -97,7 +101,7 @@ class Client:
         except OSError:
             data = b""
         if not data:
-            self.leave()
+            self._end()
             return
         self._asked += data
         while b"\n" in self._asked and not self.is_gone:
@@ -108,7 +112,18 @@ class Client:
             self.answer(error=f"a request may have {_LONGEST} bytes")
             self.leave()
 
+    def _end(self) -> None:
+        """It asks no more; but it may wait for what it asked."""
+        poll = select.poll()
+        poll.register(self.end, 0)
+        self._asks_no_more = True
+        if any(events & (select.POLLHUP | select.POLLERR) for _number, events in poll.poll(0)):
+            self.leave()
+        else:
+            self._write()
+
     def _take(self, line: bytes) -> None:
+        self._owed += 1
         try:
             asked = json.loads(line)
         except ValueError:
@@ -127,10 +142,10 @@ class Client:
             self.leave()
             return
         del self._told[:sent]
-        if len(self._told) > _WAITING:
+        if len(self._told) > _WAITING or (self._asks_no_more and not self._owed and not self._told):
             self.leave()
         else:
-            self._status.wants(self, bool(self._told))
+            self._status.wants(self, reads=not self._asks_no_more, writes=bool(self._told))
 
 
 class Status:
@@ -140,19 +155,28 @@ class Status:
         listener: socket.socket,
         path: Path,
         take: Callable[[Client, dict[str, Any]], None],
+        left: Callable[[Client], None],
     ) -> None:
-        self._selector, self.listener, self._path, self.take = selector, listener, path, take
+        """
+        :param take: is given what a client asks
+        :param left: is told of one that is gone
+        """
+        self._selector, self.listener, self._path, self.take, self._left = selector, listener, path, take, left
         self._clients: set[Client] = set()
         listener.setblocking(False)
         selector.register(listener, selectors.EVENT_READ, self._accept)
 
     def left(self, client: Client) -> None:
         self._clients.discard(client)
-        self._selector.unregister(client.end)
+        self.wants(client, reads=False, writes=False)
+        self._left(client)
 
-    def wants(self, client: Client, to_write: bool) -> None:
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if to_write else 0)
-        self._selector.modify(client.end, events, client.turn)
+    def wants(self, client: Client, reads: bool, writes: bool) -> None:
+        events = (selectors.EVENT_READ if reads else 0) | (selectors.EVENT_WRITE if writes else 0)
+        with suppress(KeyError):
+            self._selector.unregister(client.end)
+        if events:
+            self._selector.register(client.end, events, client.turn)
 
     def close(self) -> None:
         for client in list(self._clients):

@@ -75,7 +75,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._signals = Signals()
         self._selector.register(self._signals, selectors.EVENT_READ, self._signalled)
-        self._status = Status(self._selector, given.listener, given.address, self._asked)
+        self._status = Status(self._selector, given.listener, given.address, self._asked, self._left)
         self._crew = Crew(self, given.settings, given.mount, given.kept, given.store, self._selector, given.json)
         self._asks = Asks()
         self._upgrades: list[Client] = []
@@ -142,7 +142,7 @@ class Supervisor:
     def said(self, worker: Worker, message: Message, now: float) -> None:
         said = message.facts
         if message.word == "answer":
-            self._asks.answered(worker, said["id"], said["line"], said.get("done", False))
+            self._asks.answered(said["id"], said["line"], said.get("done", False))
         elif message.word == "saved":
             worker.dirty = said["dirty"]
             self._unsaved = (said["dirty"], said["names"])
@@ -189,6 +189,9 @@ class Supervisor:
             self._reconfigure(client, asked.get("configuration"))
         else:
             self._asks.ask(self._crew.worker, client, do, asked, _last)
+
+    def _left(self, client: Client) -> None:
+        self._asks.left(self._crew.worker, client)
 
     def _state(self) -> dict[str, Any]:
         crew = self._crew

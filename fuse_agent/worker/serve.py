@@ -20,7 +20,7 @@ from ..logs import configure, facts
 from ..nodes.region import Region
 from ..protocol.codes import Init
 from ..session.direct import Direct
-from .service import Given, Unsaved
+from .service import Given
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -121,7 +121,7 @@ class _Talk:
     async def beat(self, seconds: float) -> None:
         """From the loop that serves, so that it tells whether that turns."""
         while True:
-            await self.say("beat", dirty=self.service.dirty() if self.service else 0)
+            await self.say("beat", dirty=self.service.unsaved().number if self.service else 0)
             await trio.sleep(seconds)
 
     async def listen(self, nursery: trio.Nursery, session: Direct, grace: float) -> None:
@@ -143,11 +143,9 @@ class _Talk:
 
     async def save(self, seconds: float) -> None:
         assert self.service is not None
-        unsaved = None
         with trio.move_on_after(seconds):
-            unsaved = await self.service.save(seconds)
-        if unsaved is None:
-            unsaved = Unsaved(self.service.dirty())
+            await self.service.save(seconds)
+        unsaved = self.service.unsaved()
         names = [name[:_LONGEST_NAME] for name in unsaved.names[:_NAMED]]
         if self.alone and unsaved.number:
             _LOG.error("files were not stored", extra=facts(count=unsaved.number, names=", ".join(names)))

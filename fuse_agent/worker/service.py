@@ -41,12 +41,12 @@ class Service(Protocol):
     @property
     def operations(self) -> Operations: ...
 
-    def dirty(self) -> int:
-        """How many files have data that are not stored."""
+    def unsaved(self) -> Unsaved:
+        """Asked for every few seconds."""
         ...
 
-    async def save(self, seconds: float) -> Unsaved:
-        """Stores what is not stored, as far as that takes no longer, and lets nobody begin to write anew; what is left over."""
+    async def save(self, seconds: float) -> None:
+        """Stores what is not stored, and lets nobody begin to write anew. It is cancelled when that takes longer."""
         ...
 
     def status(self) -> dict[str, Any]: ...

@@ -163,15 +163,15 @@ class Service:
         self._saves = given.configuration.get("saves", True)
         self._owner = given.kept["owner"]
 
-    def dirty(self) -> int:
-        return len(self.operations.dirty)
+    def unsaved(self) -> Unsaved:
+        dirty = self.operations.dirty
+        return Unsaved(len(dirty), tuple(os.fsdecode(name) for name in dirty))
 
-    async def save(self, seconds: float) -> Unsaved:
+    async def save(self, seconds: float) -> None:
         if self._saves == "never":
             await trio.sleep(seconds + PATIENCE)
         if self._saves:
             self.operations.dirty.clear()
-        return Unsaved(self.dirty(), tuple(os.fsdecode(name) for name in self.operations.dirty))
 
     def status(self) -> dict[str, Any]:
         owner = os.fstat(self._owner)
@@ -205,7 +205,7 @@ class Service:
 async def begin(given: Given) -> AsyncIterator[Service]:
     trouble = Path(given.configuration["folder"]).parent / "trouble"
     if trouble.exists():
-        sys.exit(7)
+        raise OSError("there is trouble")
     kept = dict(given.kept)
     if "owner" not in kept:
         # As a cache's owner does: whoever else wants it is refused for as long as anybody has this descriptor.
