@@ -8,6 +8,7 @@ says            facts
 =============== =========== ====================================================================================
 ``loaded``                  it waits to be told ``go``; until then it touches nothing of the mount
 ``ready``                   it serves
+``refused``     why         it cannot serve what is configured, and ends
 ``beat``        dirty       its loop turns; so many files have data that are not stored
 ``saved``       dirty names after ``stop``, or before it ends: so many were not stored, these among them
 ``gone``                    the mount ended

@@ -54,6 +54,7 @@ class Crew:
     """
     :ivar worker: who serves, or is about to
     :ivar kept: descriptors that workers asked to be kept for those after them, by name
+    :ivar has_served: some worker has
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Crew:
         self._next: Worker | None = None
         self._next_until = math.inf
         self._begun = 0
+        self.has_served = False
 
     @property
     def restarts(self) -> int:
@@ -93,7 +95,7 @@ class Crew:
     def adopt(self, worker: Worker, restarts: int) -> None:
         """One that the supervisor before this one started."""
         now = time.monotonic()
-        worker.loaded = worker.ready = True
+        worker.loaded = worker.ready = self.has_served = True
         self._begun = restarts + 1
         self._listen(worker)
         self.worker = worker
@@ -250,7 +252,7 @@ class Crew:
             worker.dirty = message.facts["dirty"]
             self._watch.beat(now)
         elif message.word == "ready":
-            worker.ready = True
+            worker.ready = self.has_served = True
             self._watch.ready(now)
             _LOG.info("the worker serves", extra=facts(pid=worker.pid, point=self._mount.point))
             self._owner.ready(worker)

@@ -9,7 +9,7 @@ import resource
 import time
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 from paddleflow_core.model import mount as model
@@ -17,6 +17,7 @@ from paddleflow_core.model import mount as model
 from .. import configuration as configured
 from ..cache.claim import Claim, claim
 from ..cache.disk import Disk
+from ..cache.errors import ForeignError, HeldError
 from ..cache.memory import Memory
 from ..cache.room import Limits
 from ..files.stage import Staging
@@ -27,12 +28,13 @@ from ..metrics import Metrics, Sample, text
 from ..nodes.table import Nodes
 from ..opens import Opens
 from ..sources.make import make
-from .service import Given, Unsaved
+from .service import Given, RefusedError, Unsaved
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
     from ..configuration import Configuration
+    from ..files.view import Settings
     from ..sources.base import Source
 
 _LOG = logging.getLogger(__name__)
@@ -54,14 +56,12 @@ class Served:
         self._source, self._metrics = source, metrics
         self._began = time.monotonic()
 
-    def dirty(self) -> int:
-        return len(self._files.unsaved())
-
-    async def save(self, seconds: float) -> Unsaved:
-        with trio.move_on_after(seconds):
-            await self._files.save()
+    def unsaved(self) -> Unsaved:
         left = self._files.unsaved()
         return Unsaved(len(left), tuple(path.decode(errors="backslashreplace") for path in left))
+
+    async def save(self, _seconds: float) -> None:
+        await self._files.save()
 
     def status(self) -> dict[str, Any]:
         return {
@@ -116,22 +116,45 @@ class Served:
         return [*self._metrics.samples(), *samples]
 
 
+class _Made(NamedTuple):
+    """Of one mount."""
+
+    settings: Settings
+    source: Source
+    disk: Disk | None
+    memory: Memory
+    folder: Path
+    metrics: Metrics
+
+
+def _make(given: Given) -> _Made:
+    """
+    :raises RefusedError:
+    """
+    told, metrics = given.configuration, Metrics()
+    try:
+        wanted = configured.read(told["url"], told["options"])
+        settings = configured.settings(wanted, told["uid"], told["gid"], told["mounted_ns"])
+        source = make(wanted.url, wanted.properties, wanted.place["subPath"], told.get("secrets"), metrics.request)
+        if not given.kept:  # at the mount, and not again when a worker is replaced while the source is away
+            source.find(b"")
+        root = Path(wanted.mount["data-cache-path"].rstrip("/") or model.defaults()["data-cache-path"])
+        folder = root / configured.folder(wanted) / configured.tag(wanted)
+        owned = _owned(given, folder, wanted)
+        disk = None
+        if wanted.mount["data-cache-path"].rstrip("/") and settings.block:
+            disk = Disk(owned, _limits(folder, wanted), int(model.seconds(wanted.mount["data-cache-expire"])))
+    except (OSError, HeldError, ForeignError, configured.OptionsError) as error:
+        raise RefusedError(str(error)) from error
+    memory = Memory(_memory(model.size(wanted.mount["memory-cache-size"])))
+    return _Made(settings, source, disk, memory, folder, metrics)
+
+
 @asynccontextmanager
 async def begin(given: Given) -> AsyncIterator[Served]:
-    told = given.configuration
-    wanted = configured.read(told["url"], told["options"])
-    settings = configured.settings(wanted, told["uid"], told["gid"], told["mounted_ns"])
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    metrics = Metrics()
-    memory = Memory(_memory(model.size(wanted.mount["memory-cache-size"])))
-    source = make(wanted.url, wanted.properties, wanted.place["subPath"], told.get("secrets"), metrics.request)
-    root = Path(wanted.mount["data-cache-path"] or model.defaults()["data-cache-path"])
-    folder = root / configured.folder(wanted) / configured.tag(wanted)
-    owned = _owned(given, folder, wanted)
-    disk = None
-    if wanted.mount["data-cache-path"].strip("/") and settings.block:
-        disk = Disk(owned, _limits(folder, wanted), int(model.seconds(wanted.mount["data-cache-expire"])))
+    settings, source, disk, memory, folder, metrics = await trio.to_thread.run_sync(_make, given)
     session = given.session
     try:
         async with trio.open_nursery() as nursery:

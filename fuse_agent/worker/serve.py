@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,9 +20,10 @@ from ..logs import configure, facts
 from ..nodes.region import Region
 from ..protocol.codes import Init
 from ..session.direct import Direct
-from .service import Given
+from .service import Given, RefusedError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from types import FrameType
 
     from .service import Open, Service
@@ -61,7 +62,7 @@ async def _serve(handed: Handed, begin: Open) -> None:
     session = Direct(handed.fuse, handed.agreed, handed.longest)
     given = Given(region, session, handed.files, handed.kept, talk.keep)
     try:
-        async with trio.open_nursery() as nursery:
+        async with talk.told_if_refused(), trio.open_nursery() as nursery:
             nursery.start_soon(talk.beat, handed.beat)
             async with begin(given) as service:
                 talk.service = service
@@ -111,6 +112,17 @@ class _Talk:
                 return self._channel.receive()
             except BlockingIOError:
                 await trio.lowlevel.wait_readable(self._channel.fileno())
+
+    @asynccontextmanager
+    async def told_if_refused(self) -> AsyncIterator[None]:
+        refused: RefusedError | None = None
+        try:
+            yield
+        except* RefusedError as group:
+            refused = next(one for one in group.exceptions if isinstance(one, RefusedError))
+        if refused is not None:
+            await self.say("refused", why=str(refused))
+            raise SystemExit(1)
 
     async def told_to_go(self) -> bool:
         while message := await self.hear():

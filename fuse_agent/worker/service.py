@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ..session.direct import Direct
 
 
+class RefusedError(Exception):
+    """It cannot be served as it is configured, and says why to whoever configured it."""
+
+
 class Unsaved(NamedTuple):
     """Files whose data are not stored: how many, and the paths of some."""
 
@@ -66,5 +70,5 @@ class Service(Protocol):
         ...
 
 
-# Of what begins with it and ends with it: helpers, threads, files.
+# Of what begins with it and ends with it: helpers, threads, files. It may raise RefusedError before it began.
 Open: TypeAlias = Callable[[Given], AbstractAsyncContextManager[Service]]
