@@ -41,6 +41,17 @@ from .protocol.codes import Init
 
 _LONGEST: Final = 1 << 16
 _MOST_DESCRIPTORS: Final = 4
+# What each word has to have; of what it may have besides, newer releases know.
+_FACTS: Final[dict[str, dict[str, Any]]] = {
+    "beat": {"dirty": int},
+    "saved": {"dirty": int, "names": list},
+    "keep": {"name": str},
+    "answer": {"id": int, "line": dict},
+    "stop": {"seconds": int | float},
+    "yield": {"seconds": int | float},
+    "ask": {"id": int, "do": str, "with": dict},
+    "drop": {"id": int},
+}
 
 
 class GarbledError(ValueError):
@@ -87,15 +98,26 @@ class Channel:
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)
         try:
-            found = json.loads(packet)
-            return Message(found.pop("word"), found, tuple(descriptors))
-        except (ValueError, KeyError, AttributeError):
+            return Message(*_read(packet), tuple(descriptors))
+        except GarbledError:
             for descriptor in descriptors:
                 os.close(descriptor)
-            raise GarbledError(f"A message of the other process cannot be read: {packet[:64]!r}") from None
+            raise
 
     def close(self) -> None:
         self._end.close()
+
+
+def _read(packet: bytes) -> tuple[str, dict[str, Any]]:
+    try:
+        found = json.loads(packet)
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and isinstance(found.get("word"), str):
+        word = found.pop("word")
+        if all(isinstance(found.get(name), kind) for name, kind in _FACTS.get(word, {}).items()):
+            return word, found
+    raise GarbledError(f"A message of the other process cannot be read: {packet[:64]!r}")
 
 
 class Handed(NamedTuple):
