@@ -183,7 +183,7 @@ def _owned(given: Given, folder: Path, wanted: Configuration) -> Claim:
     if _OWNER in given.kept:
         return Claim.adopt(folder, given.kept[_OWNER])
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    owned = claim(folder, {"pid": os.getppid(), "mount": given.configuration["mount"], "url": wanted.url})
+    owned = claim(folder, {"mount": given.configuration["mount"], "url": wanted.url})
     given.keep(_OWNER, owned.descriptor)
     return owned
 

@@ -120,7 +120,7 @@ def test_a_second_agent_on_the_same_cache_is_told_who_holds_it(agent: Command, s
     other = Command(tmp_path / "other")
     other.cache = agent.cache
     said = other.mount(url(source), code=1)
-    assert f"is held by process {agent.status()['pid']}, which serves {agent.point}" in said
+    assert f"is held by process {agent.status()['worker_pid']}, which serves {agent.point}" in said
     assert names(other.point) == []
 
 
