@@ -59,30 +59,35 @@ def test_missing_keys_are_no_missing_file(tried: Tried, tmp_path: Path) -> None:
 
 def test_so_many_parts_are_on_their_way_at_a_time_and_no_more(tried: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multipart, "_PARTS", ((1 << 40, 10),))
-    meeting = threading.Barrier(8)
+    meeting, ninth = threading.Barrier(8), threading.Event()
     lock, now, most = threading.Lock(), 0, 0
 
     def choose(seen: Seen) -> Step:
         if seen.method == "POST":
             begun = answer(200, b"<R><UploadId>u</UploadId></R>")
             return begun if "uploads" in seen.query else answer(200, b"<R><ETag>&quot;v2&quot;</ETag></R>")
-        return found(240, "v2") if seen.method == "HEAD" else sent
+        return found(160, "v2") if seen.method == "HEAD" else sent
 
     def sent(handler: Handler) -> None:
         nonlocal now, most
         with lock:
             now += 1
             most = max(most, now)
-        meeting.wait(PATIENCE)  # fewer than so many would wait for ever
+        if now > 8:
+            ninth.set()
+            meeting.abort()
+        else:
+            meeting.wait(PATIENCE)  # fewer than so many would wait for ever
+            ninth.wait(0.2)  # more would come meanwhile
         with lock:
             now -= 1
         stored("p")(handler)
 
     monkeypatch.setattr(tried.stub, "choose", choose)
-    data = os.urandom(240)
+    data = os.urandom(160)
     descriptor = os.memfd_create("staged")
     os.write(descriptor, data)
-    made = tried.store(sizes=Sizes(put=10)).put("key", descriptor, 240, {})
+    made = tried.store(sizes=Sizes(put=10)).put("key", descriptor, 160, {})
     os.close(descriptor)
     assert (made.version, most) == (b"v2", 8)
     sent_parts = {int(seen.query["partNumber"]): seen.body for seen in tried.stub.seen if seen.method == "PUT"}
