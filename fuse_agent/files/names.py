@@ -115,7 +115,10 @@ class Names:
             began = self.changes.begin()
             moment = view.now()
             try:
-                found = await self._work.once(path, partial(self._find, path))
+                before = self._nodes.find(parent, name)
+                is_file = bool(before) and stat.S_ISREG(self._nodes.known(before).mode)
+                find = self._source.find_file if is_file else self._source.find
+                found = await self._work.once(path, partial(self._find, find, path))
                 if not self.changes.since(began, path):
                     return self._take(parent, name, found, moment)
             finally:
@@ -123,9 +126,9 @@ class Names:
         # Others of this mount change it all the time: what they know holds.
         return self._nodes.find(parent, name)
 
-    async def _find(self, path: bytes) -> Found | None:
+    async def _find(self, find: Callable[[bytes], Found], path: bytes) -> Found | None:
         try:
-            return await self._work.ask(self._source.find, path)
+            return await self._work.ask(find, path)
         except FileNotFoundError:
             return None
 

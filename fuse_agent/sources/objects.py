@@ -105,6 +105,10 @@ class ObjectSource(Source):
             raise OSError(errno.ENOENT, "no object has this key", path)
         return self._found(file)
 
+    def find_file(self, path: bytes) -> Found:
+        file = self._head(self._key(path))
+        return self.find(path) if file is None else self._found(file)
+
     def list(self, path: bytes) -> Iterator[Page]:
         prefix = f"{self._key(path)}/" if path else self._root
         there = not path

@@ -57,9 +57,17 @@ class SourceSuite:
         assert (found.kind, found.size) == (Kind.FILE, 0)
         assert names(source) == [b"empty"]
 
+    def test_what_was_a_file_is_found_whatever_it_is_by_now(self, source: Source) -> None:
+        store(source, b"a", b"0")
+        assert source.find_file(b"a") == source.find(b"a")
+        source.remove(b"a")
+        source.make_folder(b"a")
+        assert source.find_file(b"a").kind is Kind.FOLDER
+
     def test_what_is_not_there_is_said_so(self, source: Source) -> None:
         for act in (
             lambda: source.find(b"none"),
+            lambda: source.find_file(b"none"),
             lambda: list(source.list(b"none")),
             lambda: source.read(b"none", b"", 0, 1),
             lambda: source.remove(b"none"),

@@ -9,7 +9,7 @@ S3 = {"endpoint": "https://store", "accessKey": "a", "secretKey": "hidden"}
 
 
 def test_what_is_not_said_is_as_the_model_says() -> None:
-    found = configuration.settings(configuration.read("s3://bucket/data", S3), 5, 6)
+    found = configuration.settings(configuration.read("s3://bucket/data", S3), 5, 6, 7)
     assert (found.uid, found.gid, found.folder_mode, found.file_mode) == (5, 6, 0o755, 0o644)
     assert (found.attributes_hold, found.names_hold) == (5, 5)
     assert (found.kernel_attributes_hold, found.kernel_names_hold) == (1, 1)
@@ -21,7 +21,7 @@ def test_options_are_text_as_on_a_command_line() -> None:
         **S3, "uid": "1000", "dirMode": "0o770", "file-mode": "0660", "umask": "007", "meta-cache-expire": "0.5", "ro": "true",
         "attr-timeout": "60", "block-size": "0", "relaxedOpen": "yes", "capacity": "10Ti",
     }  # fmt: skip
-    found = configuration.settings(configuration.read("s3://bucket", given), 0, 0)
+    found = configuration.settings(configuration.read("s3://bucket", given), 0, 0, 0)
     assert (found.uid, found.folder_mode, found.file_mode) == (1000, 0o770, 0o660)
     assert (found.attributes_hold, found.kernel_attributes_hold, found.block) == (0.5, 60, 0)
     assert (found.read_only, found.relaxed, found.capacity) == (True, True, 10 << 40)
@@ -50,7 +50,7 @@ def test_all_that_is_wrong_is_said_at_once_and_no_secret() -> None:
     ],
 )
 def test_opens_are_left_out_only_where_nobody_writes(given: dict[str, str], without: bool) -> None:
-    assert configuration.settings(configuration.read("s3://bucket", {**S3, **given}), 0, 0).without_open == without
+    assert configuration.settings(configuration.read("s3://bucket", {**S3, **given}), 0, 0, 0).without_open == without
 
 
 def test_caches_are_told_apart_by_where_files_are_and_not_by_who_mounts_them() -> None:
