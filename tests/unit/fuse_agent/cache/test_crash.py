@@ -190,6 +190,20 @@ def test_of_a_file_that_was_filling_what_is_damaged_is_fetched_again(folder: Pat
         assert is_right(disk, "half", 4 * PIECE)
 
 
+def test_what_was_written_and_not_noted_is_not_there_and_takes_no_room(folder: Path) -> None:
+    """As by who is killed between the two."""
+    die_after_writing(folder)
+    path = folder / "filling" / key_of("half", 4 * PIECE).hex()
+    with path.open("r+b") as file:
+        file.seek(3 * PIECE)
+        file.write(content("half", PIECE))
+    with opened(folder, boot="first") as disk:
+        half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
+        assert half.missing(0, 4 * PIECE) == [(2 * PIECE, 2 * PIECE)]
+        half.close()
+        assert disk.used == taken(folder)
+
+
 def test_what_was_not_compared_is_not_believed_after_another_kill(folder: Path) -> None:
     """In the second run nothing was compared before it was killed, and its files are still those of the first."""
     die_after_writing(folder)
