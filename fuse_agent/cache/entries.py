@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from .policy import FIRST, GONE, HOT, NEW, Order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 KEY: Final = 16  # bytes
 PAGE: Final = 256  # entries
@@ -132,23 +132,28 @@ class Entries:
         :param distrust: what is read was not written since the machine last started
         :raises DamagedError:
         """
-        parts: list[list[bytes]] = [[] for _width in _WIDTHS]
+        keys, flags = bytearray(), array("B")
+        cost = array("Q")
+        saved, used, sums = (array("I") for _column in range(3))
+        columns: tuple[Callable[[bytes | memoryview], object], ...] = (
+            keys.extend, cost.frombytes, saved.frombytes, used.frombytes, sums.frombytes, flags.frombytes,
+        )  # fmt: skip
         count = 0
         for number, page in pages:
             body = memoryview(page)[4:]
             if len(body) != PAGE * sum(_WIDTHS) or zlib.crc32(body) != int.from_bytes(page[:4], "little"):
                 raise DamagedError(f"Page {number} of the index is damaged.")
-            offset = 0
-            for part, width in zip(parts, _WIDTHS, strict=True):
-                part += [bytes(PAGE * width * (number - count)), bytes(body[offset : offset + PAGE * width])]
+            gap, offset = (number - count) * PAGE, 0
+            for append, width in zip(columns, _WIDTHS, strict=True):
+                append(bytes(gap * width))
+                append(body[offset : offset + PAGE * width])
                 offset += PAGE * width
             count = number + 1
         if count:
-            keys, cost, saved, used, sums, flags = (b"".join(part) for part in parts)
-            self._keys, self.order.cost = bytearray(keys), array("Q", cost)
-            self.saved, self.used, self.sums = array("I", saved), array("I", used), array("I", sums)
+            self._keys, self.order.cost = keys, cost
+            self.saved, self.used, self.sums = saved, used, sums
             self._following = array("I", bytes(4 * len(flags)))
-            self._lay_out(array("B", flags), distrust)
+            self._lay_out(flags, distrust)
 
     def _lay_out(self, flags: array[int], distrust: bool) -> None:
         away = _HOT | TRUSTED if distrust else _HOT
@@ -160,6 +165,7 @@ class Entries:
             bucket = heads[entry] & mask
             following[entry] = buckets[bucket]
             buckets[bucket] = entry
+        del heads
         live.sort(key=self.used.__getitem__)
         self.order.grow(len(flags))
         self.order.fill(NEW, [entry for entry in live if not flags[entry] & _HOT])

@@ -15,6 +15,7 @@ from .entries import WHOLE
 from .errors import ForeignError, HeldError
 from .index import Index
 from .pieces import MapError, Pieces, bounds, map_size, runs
+from .policy import FIRST
 from .room import Used
 from .store import OBJECTS, Store, cost, key_of, punch, read_map
 
@@ -193,19 +194,22 @@ class Keeper:
                 key = key_of(name)
                 if key is not None and key[0] == first:
                     self._count_one(key, f"{OBJECTS}/{first:02x}/{name}", seen)
-        with room.lock:
-            flags = room.entries.flags
-            lost = [
-                entry for entry in room.entries.live() if entry < len(seen) and flags[entry] & WHOLE and not seen[entry]
-            ]
-            keys = [room.take_out(entry) for entry in lost]
-            room.counters.corrupt += len(keys)
-        for key in keys:
-            room.sweep(key)
+        for entry in range(FIRST, len(seen)):
+            if not seen[entry] and not self._count_lost(entry):
+                return False
         if self._doubts:
             self._doubts = False
             self._write_state()
         return not self._ended.is_set()
+
+    def _count_lost(self, entry: int) -> bool:
+        """Of an entry without a file; whether to go on."""
+        room = self._room
+        with room.lock:
+            lost = room.entries.flags[entry] & WHOLE
+            key = room.take_out(entry) if lost else b""
+            room.counters.corrupt += bool(lost)
+        return not key or (room.sweep(key) and not (entry % _MANY == 0 and self._ended.wait(_TURN)))
 
     def _count_one(self, key: bytes, path: str, seen: bytearray) -> None:
         room = self._room

@@ -119,7 +119,8 @@ def test_after_the_machine_died_nothing_is_given_out_before_it_was_compared(fold
             assert (file.whole, file.verified, file.read(0, 1)) == (False, False, None)
             assert not file.has(0, size)
             assert disk.verify(key_of(name, size))
-            assert (file.whole, file.verified, file.read(0, 1)) == (True, True, content(name, 1))
+            assert (file.whole, file.verified, file.has(0, size)) == (True, True, True)
+            assert os.pread(file.descriptor, size + 1, 0) == content(name, size)
             file.close()
         half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
         assert (half.verified, half.missing(0, PIECE)) == (False, [(0, PIECE)])
@@ -187,6 +188,20 @@ def test_of_a_file_that_was_filling_what_is_damaged_is_fetched_again(folder: Pat
         half.fill(PIECE, content("half", 4 * PIECE)[PIECE:])
         half.close()
         assert is_right(disk, "half", 4 * PIECE)
+
+
+def test_what_was_written_and_not_noted_is_not_there_and_takes_no_room(folder: Path) -> None:
+    """As by who is killed between the two."""
+    die_after_writing(folder)
+    path = folder / "filling" / key_of("half", 4 * PIECE).hex()
+    with path.open("r+b") as file:
+        file.seek(3 * PIECE)
+        file.write(content("half", PIECE))
+    with opened(folder, boot="first") as disk:
+        half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
+        assert half.missing(0, 4 * PIECE) == [(2 * PIECE, 2 * PIECE)]
+        half.close()
+        assert disk.used == taken(folder)
 
 
 def test_what_was_not_compared_is_not_believed_after_another_kill(folder: Path) -> None:

@@ -23,7 +23,8 @@ def overlaps(piece: int, size: int, offset: int, length: int) -> bool:
 
 @hypothesis.given(data=st.data(), size=SIZES)
 def test_what_is_there_is_what_was_kept(data: st.DataObject, size: int) -> None:
-    pieces, there = Pieces(size), set[int]()
+    pieces = Pieces(size)
+    there: set[int] = set()
     for _step in range(data.draw(st.integers(0, 6))):
         first = data.draw(st.integers(0, count(size)))
         end = min(data.draw(st.integers(first, count(size))) * PIECE, size)
@@ -37,11 +38,12 @@ def test_what_is_there_is_what_was_kept(data: st.DataObject, size: int) -> None:
             there.update(taken)
         else:
             pieces.give_up(taken)
-        if there and data.draw(st.booleans()):
-            lost = data.draw(st.sampled_from(sorted(there)))
+        for lost in data.draw(st.sets(st.sampled_from(sorted(there)))) if there else ():
             turns = pieces.turns
             pieces.lose([lost])
-            pieces.give_up([lost])
+            others = pieces.take(0, size)
+            assert lost not in others
+            pieces.give_up([lost, *others])
             there.discard(lost)
             assert pieces.turns != turns
     offset, length = data.draw(st.integers(0, size + PIECE)), data.draw(st.integers(0, size + PIECE))
