@@ -240,8 +240,11 @@ class Crew:
 
     def _said(self, worker: Worker, message: Message, now: float) -> None:
         if message.word == "keep" and message.descriptors:
-            self._keep(str(message.facts["name"]), message.descriptors[0])
-        elif message.word == "loaded":
+            self._keep(message.facts["name"], message.descriptors[0])
+            return
+        for descriptor in message.descriptors:  # of a word of another release
+            os.close(descriptor)
+        if message.word == "loaded":
             worker.loaded = True
             if worker is self._next:
                 self._next_until = math.inf

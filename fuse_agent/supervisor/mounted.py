@@ -7,6 +7,7 @@ import logging
 import os
 import select
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..control import agreed_from, load, store
@@ -19,8 +20,6 @@ from .holders import Holder, holders
 from .process import end_orphan
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from .settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -110,6 +109,7 @@ def make(settings: Settings) -> Mount:
                 mount.read_ahead(device, settings.read_ahead_kib)
             except OSError as error:
                 lacks.append(f"reading {settings.read_ahead_kib} KiB ahead ({error.strerror})")
+        lacks += limits()
         region = Region.create()
         held["region"] = os.dup(region.descriptor)
         region.close()
@@ -144,7 +144,7 @@ def adopt(kept: dict[str, int], settings: Settings) -> Mount | None:
         if not found.is_gone and found.is_there:
             with suppress(OSError):
                 mount.abort(found.device)
-                mount.unmount(type(settings.point)(found.point), lazily=True)
+                mount.unmount(Path(found.point), lazily=True)
     _LOG.warning("the mount before this one cannot be served any more, and another is made", extra=facts(why=problem))
     for descriptor in held.values():
         os.close(descriptor)
@@ -161,6 +161,19 @@ def _unfit(found: Mount, settings: Settings) -> str:
     except LayoutError as error:
         return str(error)
     return ""
+
+
+def limits(folder: Path = Path("/proc/sys/fs/fuse")) -> list[str]:
+    """What this machine's own settings take from a mount, in words."""
+    found = []
+    for name in ("default_request_timeout", "max_request_timeout"):
+        with suppress(FileNotFoundError):  # of an older kernel
+            seconds = int((folder / name).read_text())
+            if seconds:
+                found.append(
+                    f"waiting longer than {seconds} s for an answer (fs.fuse.{name} ends the whole mount then)"
+                )
+    return found
 
 
 def described(mount_: Mount) -> dict[str, object]:

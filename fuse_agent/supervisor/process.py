@@ -51,9 +51,9 @@ class Worker:
         return True
 
     def kill(self) -> None:
-        """It is ours and was not waited for, so the number is nobody else's."""
+        """With its helpers. It is ours and was not waited for, so the number is nobody else's."""
         with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)
 
     def ended(self) -> int | None:
         """How, once it has: a status, or the negative number of a signal."""
@@ -61,8 +61,13 @@ class Worker:
 
 
 def ended(pid: int) -> int | None:
-    found, status = os.waitpid(pid, os.WNOHANG)
-    return os.waitstatus_to_exitcode(status) if found else None
+    """Of a child: a status, or the negative number of a signal. What it started and left behind ends with it."""
+    if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        return None
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # before its number may be another's
+    _pid, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)
 
 
 def start(settings: Settings, agreed: Agreed, as_json: bool, held: dict[str, int], kept: dict[str, int]) -> Worker:
@@ -138,7 +143,8 @@ def end_orphan(region: int) -> None:
         if _holder(region) != pid:  # it has ended, and the number may be another's
             return
         _LOG.warning("the worker of a supervisor that was killed is ended", extra=facts(pid=pid))
-        signal.pidfd_send_signal(process, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
         if not _ends(process):
             raise TimeoutError(
                 f"The worker {pid} of a supervisor that was killed does not end, and nobody else may serve till then."

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
 
 import pytest
+from paddleflow_fuse.control import load
+from paddleflow_fuse.protocol.codes import Init
 from paddleflow_fuse.session.mount import abort
 
 from tests.support.agent_client import content
@@ -199,6 +202,40 @@ def test_a_supervisor_that_is_started_again_serves_the_mount_that_was_kept(make:
         keeper.hear()
         assert keeper.kept == {}
         assert keeper.has_said("STOPPING")
+
+
+def test_a_kernel_that_asks_nobody_twice_is_said_to_be_one(make: Make) -> None:
+    """Of a mount that was kept, since what was agreed is kept too."""
+    agent = make()
+    with systemd(agent.folder) as keeper:
+        agent.environment |= keeper.environment
+        agent.start()
+        until(lambda: keeper.has_said("READY"), "the service to be ready")
+        terms = keeper.kept["terms"]
+        stored = load(terms)
+        stored["agreed"][1] &= ~Init.HAS_RESEND
+        os.truncate(terms, 0)
+        os.pwrite(terms, json.dumps(stored).encode(), 0)
+        assert agent.supervisor is not None
+        agent.supervisor.kill()
+        agent.supervisor.wait()
+        environment, launcher, descriptors = keeper.start_again()
+        agent.environment |= environment
+        agent.start(launcher=launcher, descriptors=descriptors)
+        worker = agent.worker()
+        assert "asks nobody twice" not in agent.logged()
+        os.kill(worker, signal.SIGKILL)
+        agent.other_worker(worker)
+        assert "asks nobody twice" in agent.logged()
+        assert agent.read("small1") == {"size": SIZES["small1"]}
+
+
+def test_systemd_hears_signs_of_life_as_often_as_it_wants(make: Make) -> None:
+    agent = make()
+    with systemd(agent.folder) as keeper:
+        agent.environment |= {**keeper.environment, "WATCHDOG_USEC": "200000"}
+        agent.start()
+        until(lambda: keeper.hear() or sum("WATCHDOG" in said for said in keeper.said) > 3, "signs of life")
 
 
 def test_a_mount_that_was_kept_and_has_ended_is_made_anew(make: Make) -> None:

@@ -52,6 +52,17 @@ def test_how_it_ended_is_said_once_it_has() -> None:
     assert reaped(other) == 7
 
 
+def test_what_a_worker_leaves_behind_ends_with_it(tmp_path: Path) -> None:
+    helper = tmp_path / "helper"
+    pid = process.spawn(["sh", "-c", 'sleep 1000 & echo $! > "$0"', str(helper)], [])
+    assert reaped(pid) == 0
+    stat = Path(f"/proc/{int(helper.read_text())}/stat")
+    end = time.monotonic() + 60
+    while stat.exists() and ") Z" not in stat.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_no_such_program_is_said_at_once() -> None:
     with pytest.raises(FileNotFoundError):
         process.spawn(["/nowhere/program"], [])
@@ -67,7 +78,7 @@ sys.stdin.read()
 
 def test_who_still_serves_what_another_takes_over_is_ended(region: Region) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(region.descriptor)],
+        [sys.executable, "-c", HOLDER, str(region.descriptor)], process_group=0,
         pass_fds=[region.descriptor], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as orphan:  # fmt: skip
         assert orphan.stdout is not None
