@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import logging
 import os
 import stat
@@ -153,8 +154,12 @@ class FileSystem(Operations):
         if not stat.S_ISREG(mode):
             raise OSError(errno.EPERM, "sources hold files, folders and links only")
         entry, handle = await self.create(caller, parent, name, mode, os.O_WRONLY | os.O_EXCL)
-        await self.writing.store(entry.node)
-        self.release(caller, entry.node, handle.number)
+        try:
+            await self.writing.store(entry.node)
+        finally:
+            closing = self.release(caller, entry.node, handle.number)
+            if inspect.isawaitable(closing):
+                await closing
         return entry
 
     async def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:

@@ -7,7 +7,9 @@ import errno
 import os
 import threading
 import time
+from bisect import bisect_left, insort
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from .base import ChangedError
@@ -24,6 +26,7 @@ class MemoryStore(Store):
         self._lock = threading.Lock()
         self._data: dict[str, bytes] = {}
         self._objects: dict[str, Object] = {}
+        self._keys: list[str] = []  # in order
         self._writes = 0
 
     def head(self, key: str) -> Object:
@@ -32,12 +35,7 @@ class MemoryStore(Store):
 
     def list(self, prefix: str, delimiter: str = "", most: int = 0) -> Iterator[Keys]:
         with self._lock:
-            keys = sorted(key for key in self._objects if key.startswith(prefix))
-        names: dict[str, bool] = {}  # whether it is a prefix
-        for key in keys:
-            head, found, _rest = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
-            names[prefix + head + delimiter if found else key] = bool(found)
-        listed = list(names.items())[: most or None]
+            listed = list(islice(self._names(prefix, delimiter), most or None))
         for start in range(0, max(len(listed), 1), _PAGE):
             page = listed[start : start + _PAGE]
             with self._lock:
@@ -45,6 +43,18 @@ class MemoryStore(Store):
             yield Keys(
                 [item._replace(metadata={}) for item in objects], [name for name, is_prefix in page if is_prefix]
             )
+
+    def _names(self, prefix: str, delimiter: str) -> Iterator[tuple[str, bool]]:
+        """In order, each with whether it is a prefix."""
+        place = bisect_left(self._keys, prefix)
+        while place < len(self._keys) and (key := self._keys[place]).startswith(prefix):
+            head, found, _rest = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
+            if found:
+                yield prefix + head + delimiter, True
+                place = bisect_left(self._keys, prefix + head + chr(ord(delimiter) + 1), place)
+            else:
+                yield key, False
+                place += 1
 
     def get(self, key: str, version: bytes, offset: int, size: int) -> bytes:
         with self._lock:
@@ -70,12 +80,13 @@ class MemoryStore(Store):
     def delete(self, keys: Sequence[str]) -> None:
         with self._lock:
             for key in keys:
-                self._objects.pop(key, None)
-                self._data.pop(key, None)
+                if self._objects.pop(key, None):
+                    del self._data[key], self._keys[bisect_left(self._keys, key)]
 
     def close(self) -> None:
         self._objects.clear()
         self._data.clear()
+        self._keys.clear()
 
     def _there(self, key: str) -> Object:
         if key not in self._objects:
@@ -85,6 +96,8 @@ class MemoryStore(Store):
     def _put(self, key: str, data: bytes, metadata: Mapping[str, str]) -> Object:
         self._writes += 1
         version = blake2b(data, digest_size=16, key=self._writes.to_bytes(8, "little")).hexdigest().encode()
+        if key not in self._objects:
+            insort(self._keys, key)
         self._data[key] = data
         self._objects[key] = Object(key, len(data), time.time_ns(), version, dict(metadata))
         return self._objects[key]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import itertools
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,27 +10,7 @@ import pytest
 from paddleflow_fuse.sources.s3.options import Options
 
 from tests.support.minio import Minio, minio
-from tests.support.mounted import Mounted
-from tests.support.places import KINDS, Place, opened
-
-_COUNT = itertools.count()
-
-
-class Places:
-    """One mount of each kind, that the tests of a file share; each has a folder of its own in it."""
-
-    def __init__(self, base: Path, stack: ExitStack) -> None:
-        self._base, self._stack = base, stack
-        self._opened: dict[str, tuple[Path, Mounted | None]] = {}
-
-    def take(self, name: str) -> Place:
-        if name not in self._opened:
-            (self._base / name).mkdir()
-            self._opened[name] = self._stack.enter_context(opened(name, self._base / name))
-        root, mount = self._opened[name]
-        own = root / str(next(_COUNT))
-        own.mkdir()
-        return Place(own, name, mount)
+from tests.support.places import KINDS, Place, Places
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.places import Place, file, python
+from tests.support.places import Place, Places, file, python
 from tests.support.source_suite import failing
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -489,8 +489,8 @@ def test_names_differ_by_case_and_form(place: Place) -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "local", "local-without-passthrough"])
-def test_a_name_of_a_folder_is_any_bytes(places: object, name: str) -> None:
-    place = places.take(name)  # type: ignore[attr-defined]
+def test_a_name_of_a_folder_is_any_bytes(places: Places, name: str) -> None:
+    place = places.take(name)
     path = os.path.join(os.fsencode(place.root), b"\xff\xfe")
     with open(path, "wb") as one:
         one.write(b"content")

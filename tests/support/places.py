@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tests.support.mounted import Mounted, mounted
+
+_COUNT = itertools.count()
 
 
 class Kind(NamedTuple):
@@ -65,6 +68,23 @@ def opened(name: str, folder: Path, **settings: Any) -> Iterator[tuple[Path, Mou
         source = {"kind": "local", "root": str(folder / "root")}
     with mounted(folder, source, passthrough=kind.passthrough, disk=bool(kind.passthrough), **settings) as mount:
         yield mount.point, mount
+
+
+class Places:
+    """One mount of each kind, that the tests of a file share; each has a folder of its own in it."""
+
+    def __init__(self, base: Path, stack: ExitStack) -> None:
+        self._base, self._stack = base, stack
+        self._opened: dict[str, tuple[Path, Mounted | None]] = {}
+
+    def take(self, name: str) -> Place:
+        if name not in self._opened:
+            (self._base / name).mkdir()
+            self._opened[name] = self._stack.enter_context(opened(name, self._base / name))
+        root, mount = self._opened[name]
+        own = root / str(next(_COUNT))
+        own.mkdir()
+        return Place(own, name, mount)
 
 
 def descriptor(path: Path | str | bytes, flags: int, mode: int = 0o666) -> Iterator[int]:
