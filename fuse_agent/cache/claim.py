@@ -14,6 +14,7 @@ import os
 import shutil
 import stat
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .errors import ForeignError, HeldError, UnsavedError
@@ -21,7 +22,6 @@ from .store import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 OWNER, STAGING = "owner", "staging"
 _MARK: Final = "folder of a PaddleFlow cache"
@@ -111,7 +111,7 @@ def claim(folder: Path, who: Mapping[str, Any]) -> Claim:
         _lock(folder, descriptor)
         if not _same(root, descriptor):
             raise ForeignError(f"{folder} was removed while it was claimed: try again.")
-        who = {**who, "mark": _MARK, "pid": os.getpid()}
+        who = {**who, "mark": _MARK, "pid": os.getpid(), "boot": boot_id()}
         _write(descriptor, who)
         os.fsync(root)
         opened.pop_all()
@@ -146,6 +146,11 @@ def clean(folder: Path) -> None:
         folder.rmdir()
     finally:
         held.release()
+
+
+def boot_id() -> str:
+    """Another one after the machine has started anew."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def _open(folder: Path) -> int:

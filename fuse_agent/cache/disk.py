@@ -13,9 +13,9 @@ import time
 from array import array
 from dataclasses import asdict
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from .claim import boot_id
 from .entries import KEY, WHOLE
 from .errors import FullError
 from .file import File
@@ -62,8 +62,7 @@ class Disk:
         """
         self._max_age, self._clock = max_age, clock
         self._room = Room(claim.folder, limits)
-        boot = boot or Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        self._keeper = Keeper(self._room, claim, boot, interval, clock)
+        self._keeper = Keeper(self._room, claim, boot or boot_id(), interval, clock)
         self.settled = self._keeper.settled
         self._keeper.begin()
 
@@ -179,12 +178,14 @@ class Disk:
             }
 
     def close(self) -> None:
-        """What is open stays so until it is closed. All is on the disk then, which may take a while."""
+        """After the last has filled. What is open stays so until it is closed. All is on the disk then, which may take a while."""
         self._keeper.end()
 
     def _begin(self, key: bytes, size: int) -> File | None:
         """None when it is there by now, or being removed."""
         room, wanted, pieces = self._room, beginning(size), Pieces(size)
+        if size > room.largest and not room.punches:
+            raise self._refusal(f"{size} bytes are more than a quarter of what the cache in {room.folder} may have.")
         with room.taking(wanted) as coming, room.lock:
             if not coming.may_be(key):
                 return None

@@ -195,11 +195,9 @@ class File:
         try:
             note(self._notes, Pieces.erasures(lost))  # first, as above
             for first, last in runs(sorted(lost)):
-                punch(
-                    self.descriptor,
-                    bounds(first, self.size)[0],
-                    cost(sum(bounds(last, self.size)) - bounds(first, self.size)[0]),
-                )
+                start = bounds(first, self.size)[0]
+                if not punch(self.descriptor, start, cost(sum(bounds(last, self.size)) - start)):
+                    return False
         except OSError as error:
             self._room.trouble(error)
             return False

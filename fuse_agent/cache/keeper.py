@@ -85,6 +85,7 @@ class Keeper:
         room, store = self._room, Store(self._claim.root)
         self._store = store
         store.make()
+        room.punches = store.probe()
         state = store.read_state()
         before, clean = str(state.get("boot", "")), state.get("clean") is True
         distrusts = before != self._boot and not clean
@@ -152,7 +153,7 @@ class Keeper:
                 self._claim.renew()
             store = Store(self._claim.root)
             store.make()
-            store.probe()
+            store.probe()  # before what is there is given up
             room.off, room.troubled = _COUNTING, False
             try:
                 self._begin(again=True)

@@ -114,6 +114,7 @@ class Room:
     :ivar leaving: keys of what is being removed; nobody makes such a file meanwhile
     :ivar off: why nothing is taken in, "" when it is
     :ivar troubled: whether that is since the disk failed
+    :ivar punches: whether the file system gives back the room of a part of a file
     :ivar pressed: set when it is time to give room back
     """
 
@@ -124,6 +125,7 @@ class Room:
         self.counters = Counters()
         self.off, self.troubled = "The cache has not begun.", False
         self.boot = b""
+        self.punches = True
         self.entries = Entries(0)
         self.opened: dict[int, File] = {}
         self.leaving: dict[bytes, _Leaving] = {}

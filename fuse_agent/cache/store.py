@@ -184,8 +184,9 @@ class Store:
         status = os.fstatvfs(self._root)
         return status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
 
-    def probe(self) -> None:
-        """
+    def probe(self) -> bool:
+        """Whether room can be given back of a part of a file.
+
         :raises OSError: when nothing can be written
         """
         name = f"{FILLING}/{_PROBE_NAME}"
@@ -193,6 +194,7 @@ class Store:
             descriptor = os.open(name, _WRITE | os.O_CREAT, 0o600, dir_fd=self._root)
             try:
                 write(descriptor, memoryview(bytes(_PROBE)), 0)
+                return punch(descriptor, 0, _PROBE)
             finally:
                 os.close(descriptor)
         finally:
@@ -259,12 +261,15 @@ def read_map(descriptor: int, boots: Sequence[bytes]) -> Pieces:
     return Pieces.read(os.pread(descriptor, min(most, os.fstat(descriptor).st_size) + 1, 0) if most else b"", boots)
 
 
-def punch(descriptor: int, offset: int, size: int) -> None:
-    """Gives the room of a part back, which reads as zeros then."""
+def punch(descriptor: int, offset: int, size: int) -> bool:
+    """Gives the room of a part back, which reads as zeros then; whether the file system can."""
     mode, place, length = _KEEP_SIZE | _PUNCH_HOLE, ctypes.c_longlong(offset), ctypes.c_longlong(size)
-    if _LIBC.fallocate(descriptor, mode, place, length):
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+    if not _LIBC.fallocate(descriptor, mode, place, length):
+        return True
+    code = ctypes.get_errno()
+    if code == errno.EOPNOTSUPP:
+        return False
+    raise OSError(code, os.strerror(code))
 
 
 def can_wait(error: OSError) -> bool:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cache on a disk that is full, or that nothing can be written to: users notice nothing, and it comes back by itself.
 
-Each disk is a small tmpfs, mounted where only the process that tries it sees it.
+Each disk is a small file system in memory, mounted where only the process that tries it sees it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 NEW_MOUNTS = 0x00020000
 
 
-def on_a_disk(folder: Path, options: str, work: Callable[[Path], None]) -> None:
+def on_a_disk(folder: Path, options: str, work: Callable[[Path], None], kind: str = "tmpfs") -> None:
     """Does it in a process of its own, whose mounts go with it."""
 
     def alone(_die: object) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         assert libc.unshare(NEW_MOUNTS) == 0, os.strerror(ctypes.get_errno())
         subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "cache", str(folder)], check=True)
+        subprocess.run(["mount", "-t", kind, "-o", options, "cache", str(folder)], check=True)
         work(folder)
 
     killed(alone)
@@ -135,3 +135,16 @@ def test_a_disk_that_nothing_can_be_written_to_is_read(tmp_path: Path) -> None:
             assert eventually(lambda: disk.used == taken(folder / "cache"))
 
     on_a_disk(tmp_path, "size=64m", work)
+
+
+def test_a_file_system_that_gives_no_part_of_a_file_back_keeps_no_big_ones(tmp_path: Path) -> None:
+    def work(folder: Path) -> None:
+        with opened(folder / "cache", Limits(20 * PIECE, 1000, 0.0)) as disk:
+            with pytest.raises(FullError, match="more than a quarter"):
+                disk.begin(key_of("big", 6 * PIECE), 6 * PIECE)
+            assert use(disk, "other")
+            assert not disk.off
+        with opened(folder / "cache", Limits(20 * PIECE, 1000, 0.0)) as disk:
+            assert is_right(disk, "other", 3 * PIECE)
+
+    on_a_disk(tmp_path, "mode=700", work, kind="ramfs")
