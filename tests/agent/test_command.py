@@ -93,7 +93,8 @@ def test_metrics_are_as_prometheus_reads_them(agent: Command, source: Path) -> N
 
 
 def test_all_wrong_options_are_told_at_once_and_nothing_is_mounted(agent: Command, source: Path) -> None:
-    said = agent.mount(url(source), **{"blok-size": "1", "attr-timeout": "soon", "profile": "tiny"}, code=2)
+    wrong = {"blok-size": "1", "attr-timeout": "soon", "profile": "tiny"}
+    said = agent.mount(url(source), options=wrong, code=2)
     for name in ("blok-size", "attr-timeout", "profile"):
         assert name in said
     assert not agent.run.exists()

@@ -32,9 +32,17 @@ class Command:
         assert done.returncode == code, done.stdout + done.stderr + self.said()
         return done
 
-    def mount(self, url: str, *, secrets: Mapping[str, str] | None = None, code: int = 0, **options: str) -> str:
+    def mount(
+        self,
+        url: str,
+        *,
+        options: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
+        code: int = 0,
+        **more: str,
+    ) -> str:
         """What it said."""
-        given = {"data-cache-path": str(self.cache), "free-space-ratio": "0.1", **options}
+        given = {"data-cache-path": str(self.cache), "free-space-ratio": "0.1", **(options or {}), **more}
         words = ["mount", url, str(self.point), "-d", "--log", str(self.log)]
         for name, value in given.items():
             words += ["-o", f"{name}={value}"]
