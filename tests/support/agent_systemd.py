@@ -53,9 +53,13 @@ class Systemd:
             else:
                 self.said.append(said)
 
-    def has_said(self, name: str) -> bool:
+    def times(self, name: str) -> int:
+        """How often it was told that."""
         self.hear()
-        return any(name in said for said in self.said)
+        return sum(name in said for said in self.said)
+
+    def has_said(self, name: str) -> bool:
+        return self.times(name) > 0
 
     @property
     def environment(self) -> dict[str, str]:
