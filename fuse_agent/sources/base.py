@@ -138,6 +138,9 @@ class ChangedError(OSError):
     def __init__(self, path: bytes) -> None:
         super().__init__(errno.ESTALE, "it was replaced meanwhile", path)
 
+    def __reduce__(self) -> tuple[type[ChangedError], tuple[bytes]]:
+        return ChangedError, (self.filename,)
+
 
 def parent(path: bytes) -> bytes:
     return path.rpartition(b"/")[0]

@@ -131,7 +131,7 @@ class LocalSource(Source):
 
     @contextmanager
     def _folder(self, path: bytes) -> Iterator[int]:
-        folder = os.dup(self._root)
+        folder = os.open(b".", _STEP, dir_fd=self._root)  # a copy would share how far it was listed
         try:
             for name in path.split(b"/") if path else ():
                 below = os.open(name, _STEP, dir_fd=folder)

@@ -3,38 +3,67 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .objects import ObjectSource, Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from .base import Source
 
+    Tell = Callable[[str, int, bool], None]
 
-def make(
-    url: str,
-    properties: Mapping[str, Any],
-    path: str,
-    secrets: str | None = None,
-    tell: Callable[[str, int, bool], None] = lambda _name, _code, _again: None,
-) -> Source:
+
+class Wanted(NamedTuple):
     """
-    :param path: within the address, that nothing leaves
-    :param secrets: a file of JSON that holds more properties, and may change
+    :ivar path: within the address, that nothing leaves
+    :ivar secrets: a file of JSON that holds more properties, and may change
+    """
+
+    url: str
+    properties: Mapping[str, Any]
+    path: str
+    secrets: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Wanted({self.url})"
+
+    @property
+    def kind(self) -> str:
+        return self.url.partition(":")[0]
+
+
+def make(wanted: Wanted, tell: Tell) -> Source:
+    """For who serves a mount: what takes long in Python is done in a helper.
+
     :param tell: of each request, by its name, the code of its answer and whether it is asked again
+    :raises OSError: when it cannot be had
     """
-    kind = url.partition(":")[0]
-    if kind == "local":
+    if wanted.kind == "local":
+        return here(wanted, tell)
+    from .split import SplitSource
+
+    return SplitSource(wanted, options(wanted), tell)
+
+
+def here(wanted: Wanted, tell: Tell) -> Source:
+    """In this process."""
+    if wanted.kind == "local":
         from .local import LocalSource
 
-        return LocalSource(path)
-    from . import objects
+        return LocalSource(wanted.path)
     from .s3.credentials import FileCredentials
     from .s3.options import read
     from .s3.store import S3Store
 
-    store = S3Store(read(url, properties), FileCredentials(secrets) if secrets else None, on_request=tell)
-    options = objects.Options(
-        implicit_folders=properties.get("implicitDirectories", True), persist=properties.get("persistAttributes", False)
+    provider = FileCredentials(wanted.secrets) if wanted.secrets else None
+    store = S3Store(read(wanted.url, wanted.properties), provider, on_request=tell)
+    return ObjectSource(store, wanted.path.strip("/"), options(wanted))
+
+
+def options(wanted: Wanted) -> Options:
+    return Options(
+        implicit_folders=wanted.properties.get("implicitDirectories", True),
+        persist=wanted.properties.get("persistAttributes", False),
     )
-    return objects.ObjectSource(store, path.strip("/"), options)

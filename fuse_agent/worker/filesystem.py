@@ -27,7 +27,7 @@ from ..logs import facts
 from ..metrics import Metrics, Sample, text
 from ..nodes.table import Nodes
 from ..opens import Opens
-from ..sources.make import make
+from ..sources.make import Wanted, make
 from .service import Given, RefusedError, Unsaved
 
 if TYPE_CHECKING:
@@ -135,7 +135,8 @@ def _make(given: Given) -> _Made:
     try:
         wanted = configured.read(told["url"], told["options"])
         settings = configured.settings(wanted, told["uid"], told["gid"], told["mounted_ns"])
-        source = make(wanted.url, wanted.properties, wanted.place["subPath"], told.get("secrets"), metrics.request)
+        place = Wanted(wanted.url, wanted.properties, wanted.place["subPath"], told.get("secrets"))
+        source = make(place, metrics.request)
         if not given.kept:  # at the mount, and not again when a worker is replaced while the source is away
             source.find(b"")
         root = Path(wanted.mount["data-cache-path"].rstrip("/") or model.defaults()["data-cache-path"])

@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from paddleflow_fuse.sources import objects
 from paddleflow_fuse.sources.base import ChangedError, Source
+from paddleflow_fuse.sources.make import Wanted, make
 from paddleflow_fuse.sources.objects import ObjectSource
 from paddleflow_fuse.sources.s3.multipart import Sizes
 from paddleflow_fuse.sources.s3.options import Options
@@ -30,6 +32,13 @@ class Requests(Counter[str]):
 
     def __call__(self, operation: str, _status: int, _again: bool) -> None:
         self[operation] += 1
+
+
+def split(bucket: Options, server: Minio, **properties: Any) -> Source:
+    assert bucket.credentials is not None
+    keys = {"accessKey": bucket.credentials.key, "secretKey": bucket.credentials.secret}
+    given = {"endpoint": server.url, "s3ForcePathStyle": True, **keys, **properties}
+    return make(Wanted(f"s3://{bucket.bucket}", given, ""), lambda _name, _code, _again: None)
 
 
 @pytest.fixture
@@ -53,6 +62,24 @@ def source(there: S3Store) -> Iterator[ObjectSource]:
 
 class TestPlain(SourceSuite):
     pass
+
+
+class TestSplit(SourceSuite):
+    """As a worker has it: asked here and in a helper."""
+
+    @pytest.fixture
+    def source(self, bucket: Options, server: Minio) -> Iterator[Source]:
+        made = split(bucket, server)
+        yield made
+        made.close()
+
+
+class TestSplitKept(KeepingSuite):
+    @pytest.fixture
+    def source(self, bucket: Options, server: Minio) -> Iterator[Source]:
+        made = split(bucket, server, persistAttributes=True)
+        yield made
+        made.close()
 
 
 class TestKept(KeepingSuite):

@@ -7,7 +7,7 @@ import errno
 import random
 import threading
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from . import failures
 
@@ -15,21 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .credentials import Keeper
+    from .options import Patience
 
 T = TypeVar("T")
 _FIRST, _LONGEST = 0.1, 5.0
 # A store that says 429 wants to be left alone for a while; how long, obstore does not tell.
 _LEFT_ALONE: Final = 1.0
-
-
-class Patience(NamedTuple):
-    total: float = 60.0  # seconds after which nothing is tried again
-    tries: int = 10
-    connect: float = 5.0
-    silence: float = 20.0  # seconds without a byte
-
-
-PATIENT = Patience()
 
 
 def pause(tries: int, failure: failures.Failure, luck: float) -> float:

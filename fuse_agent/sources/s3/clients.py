@@ -1,18 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two clients of one bucket.
-
-obstore, called from threads, holds the interpreter for a tenth of the time that boto3 does, and reads, stores, copies and finds small
-objects 2 to 6 times as fast (on a local MinIO). But it takes a key for a path: it drops a slash at the end, refuses empty parts, dots
-and control characters, hides such keys from its listings, and its errors and uploads in parts keep to themselves what we need (S3's code,
-the upload's id). So it gets the first try at what it can express, and boto3 does all else: listings, deletions, uploads in parts, odd
-keys, and what is tried again. Parts are sent equally fast by both.
-"""
+"""boto3's client of one bucket. It does what obstore (`quick`) does not: listings, deletions, uploads in parts, odd keys, and what is
+tried again. Parts are sent equally fast by both."""
 
 from __future__ import annotations
 
-import re
-import threading
-from datetime import datetime, timedelta
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,47 +14,12 @@ import urllib3
 from botocore.config import Config
 from botocore.credentials import Credentials as BotoCredentials
 from botocore.credentials import ReadOnlyCredentials
-from obstore import store
 
 from .failures import GarbledError
 
 if TYPE_CHECKING:
-    from .attempts import Patience
-    from .credentials import Credentials, Keeper
-    from .options import Options
-
-_ODD = re.compile(r"(^|/)(\.{0,2})(/|$)|[\x00-\x1f\x7f]")
-
-
-def plain(key: str) -> bool:
-    """Whether obstore takes the key for what it is."""
-    return not _ODD.search(key)
-
-
-class Clients:
-    """
-    :ivar boto: shared by all threads
-    """
-
-    def __init__(self, options: Options, keeper: Keeper, patience: Patience, connections: int) -> None:
-        self._options, self._keeper, self._patience = options, keeper, patience
-        self._lock = threading.Lock()
-        self._made: tuple[Credentials, store.S3Store] | None = None
-        self.boto: Any = _boto(options, keeper, patience, connections)
-
-    def obstore(self) -> store.S3Store:
-        """With the keys of now."""
-        now = self._keeper.current()
-        made = self._made
-        if made and made[0][:3] == now[:3]:
-            return made[1]
-        with self._lock:
-            if not self._made or self._made[0][:3] != now[:3]:
-                self._made = (now, _obstore(self._options, now, self._patience))
-            return self._made[1]
-
-    def close(self) -> None:
-        self.boto.close()
+    from .credentials import Keeper
+    from .options import Options, Patience
 
 
 class _Kept(BotoCredentials):
@@ -96,7 +53,7 @@ def _time(text: str) -> datetime:
         raise GarbledError(f"{text!r} is no time") from None
 
 
-def _boto(options: Options, keeper: Keeper, patience: Patience, connections: int) -> Any:
+def boto(options: Options, keeper: Keeper, patience: Patience, connections: int) -> Any:
     if not options.verify:  # asked for, and else told at every connection
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     make: Any = botocore.session.Session  # they have no annotations
@@ -118,31 +75,4 @@ def _boto(options: Options, keeper: Keeper, patience: Patience, connections: int
     )
     return over(botocore_session=session).client(
         "s3", endpoint_url=options.endpoint, region_name=options.region, verify=options.verify, config=config
-    )
-
-
-def _obstore(options: Options, now: Credentials, patience: Patience) -> store.S3Store:
-    def provide() -> Any:
-        # Keys that are given as such are mixed with a token that the environment happens to have.
-        return {
-            "access_key_id": now.key,
-            "secret_access_key": now.secret,
-            "token": now.token or None,
-            "expires_at": None,
-        }
-
-    return store.S3Store(
-        options.bucket,
-        endpoint=options.place(),
-        region=options.region,
-        virtual_hosted_style_request=not options.path_style,
-        credential_provider=provide,
-        client_options={
-            "allow_http": True,  # the endpoint says whether
-            "allow_invalid_certificates": not options.verify,
-            "connect_timeout": timedelta(seconds=patience.connect),
-            "read_timeout": timedelta(seconds=patience.silence),
-            "timeout": timedelta(seconds=patience.total),
-        },
-        retry_config={"max_retries": 0, "retry_timeout": timedelta(seconds=patience.total)},
     )

@@ -9,10 +9,7 @@ import logging
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-
-import boto3.session
-from botocore.exceptions import BotoCoreError
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,31 +66,6 @@ class FileCredentials:
                 _LOG.warning("%s: the keys that were read before are used", error)
             assert self._read is not None
             return self._read
-
-
-class ChainCredentials:
-    """Those that boto3 finds: in the environment, in files of the user, of the machine."""
-
-    def __init__(self) -> None:
-        self._make: Any = boto3.session.Session  # it has no annotations
-        self._found: Any = None
-
-    def credentials(self) -> Credentials:
-        try:
-            self._found = self._found or self._make().get_credentials()
-            if self._found is None:
-                raise PermissionError(
-                    errno.EACCES,
-                    "no keys were given, and none are found on this machine; give accessKey and secretKey",
-                )
-            frozen = self._found.get_frozen_credentials()  # which renews them
-        except BotoCoreError as error:
-            raise PermissionError(
-                errno.EACCES,
-                f"no keys were given, and those of this machine cannot be had ({type(error).__name__}); "
-                "give accessKey and secretKey",
-            ) from None
-        return Credentials(frozen.access_key, frozen.secret_key, frozen.token or "")
 
 
 class Keeper:

@@ -18,6 +18,16 @@ TYPES = ("s3", "bos")
 _REGIONS = {"s3": "us-east-1", "bos": "bj"}
 
 
+class Patience(NamedTuple):
+    total: float = 60.0  # seconds after which nothing is tried again
+    tries: int = 10
+    connect: float = 5.0
+    silence: float = 20.0  # seconds without a byte
+
+
+PATIENT = Patience()
+
+
 class OptionsError(ValueError):
     """
     :ivar problems: everything that is wrong

@@ -10,22 +10,22 @@ import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_plus
 
 from ..base import ChangedError
 from ..objects import Keys, Object, Store
-from .attempts import PATIENT, Attempts, Patience
-from .clients import Clients, plain
-from .credentials import ChainCredentials, Fixed, Keeper
+from .attempts import Attempts
+from .chain import ChainCredentials
+from .clients import boto
+from .credentials import Fixed, Keeper
 from .failures import GarbledError
 from .multipart import SIZES, Multipart, Sizes, Unfinished
+from .options import PATIENT, Patience
+from .quick import Quick, plain, quoted, seconds, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from obstore import GetOptions
 
     from ..base import Data
     from .credentials import Provider
@@ -36,10 +36,6 @@ _PARTS: Final = 8  # on their way at a time
 _CONNECTIONS: Final = 80  # those of a rename, and the parts
 # By which we know our own when an answer was lost.
 _WRITE: Final = "pfs-write"
-# What obstore says of an object beside what users said of it, which has small letters.
-_HEADERS: Final = (
-    "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Type", "Storage-Class",
-)  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")
 
 
@@ -62,8 +58,8 @@ class S3Store(Store):
         provider = provider or (Fixed(options.credentials) if options.credentials else ChainCredentials())
         keeper = Keeper(provider)
         self._bucket, self._sizes = options.bucket, sizes
-        self._clients = Clients(options, keeper, patience, _CONNECTIONS)
-        self._boto = self._clients.boto
+        self._quick = Quick(options, keeper, patience)
+        self._boto = boto(options, keeper, patience, _CONNECTIONS)
         self._attempts = Attempts(options.bucket, keeper, patience, on_request, wait=wait)
         self._pool = ThreadPoolExecutor(_PARTS, thread_name_prefix="parts")
         self._multipart = Multipart(self._boto, options.bucket, self._attempts, self._pool)
@@ -71,7 +67,7 @@ class S3Store(Store):
     def close(self) -> None:
         self._attempts.close()
         self._pool.shutdown(cancel_futures=True)
-        self._clients.close()
+        self._boto.close()
 
     # --- what is there -----------------------------------------------------------------------
 
@@ -86,7 +82,7 @@ class S3Store(Store):
             given["MaxKeys"] = min(left, _PAGE) if most else _PAGE
             page = self._attempts.run("ListObjectsV2", prefix, lambda _before: self._boto.list_objects_v2(**given))
             objects = [
-                Object(one["Key"], one["Size"], _seconds(one["LastModified"]), _version(one.get("ETag")))
+                Object(one["Key"], one["Size"], seconds(one["LastModified"]), version_of(one.get("ETag")))
                 for one in page.get("Contents", ())
             ]
             prefixes = [one["Prefix"] for one in page.get("CommonPrefixes", ())]
@@ -108,13 +104,7 @@ class S3Store(Store):
         def act(before: int) -> Data:
             if before or not plain(key):
                 return self._get(key, version, offset, size)
-            options: GetOptions = {"range": (offset, offset + size)}
-            if version:
-                options["if_match"] = _quoted(version)
-            result = self._clients.obstore().get(key, options=options)
-            if version and _version(result.meta["e_tag"]) != version:
-                raise ChangedError(key.encode())
-            return memoryview(result.bytes())
+            return self._quick.get(key, version, offset, size)
 
         try:
             return self._attempts.run("GetObject", key, act)
@@ -135,7 +125,7 @@ class S3Store(Store):
         tries = 1
         try:
             if parted:
-                version = _version(self._multipart.upload(key, descriptor, size, marked, **_condition(over)))
+                version = version_of(self._multipart.upload(key, descriptor, size, marked, **_condition(over)))
             else:
                 data = _whole(descriptor, size)
 
@@ -159,12 +149,12 @@ class S3Store(Store):
         there = self._head(old)
         if there.size > self._sizes.copy:
             kept = there.metadata if metadata is None else metadata
-            self._multipart.copy(old, new, _quoted(there.version), there.size, kept)
+            self._multipart.copy(old, new, quoted(there.version), there.size, kept)
             return
 
         def act(before: int) -> None:
             if metadata is None and not before and plain(old) and plain(new):
-                self._clients.obstore().copy(old, new)
+                self._quick.copy(old, new)
                 return
             replaced = {} if metadata is None else {"Metadata": dict(metadata), "MetadataDirective": "REPLACE"}
             source = {"Bucket": self._bucket, "Key": old}
@@ -198,21 +188,18 @@ class S3Store(Store):
             if before or not plain(key):
                 found = self._boto.head_object(Bucket=self._bucket, Key=key)
                 size, metadata = found["ContentLength"], found["Metadata"]
-                return Object(key, size, _seconds(found["LastModified"]), _version(found.get("ETag")), metadata)
-            result = self._clients.obstore().get(key, options={"head": True})
-            meta = result.meta
-            metadata = {name: text for name, text in result.attributes.items() if name not in _HEADERS}
-            return Object(key, meta["size"], _seconds(meta["last_modified"]), _version(meta["e_tag"]), metadata)
+                return Object(key, size, seconds(found["LastModified"]), version_of(found.get("ETag")), metadata)
+            return self._quick.head(key)
 
         return self._attempts.run("HeadObject", key, act, tries)
 
     def _get(self, key: str, version: bytes, offset: int, size: int) -> bytes:
-        condition = {"IfMatch": _quoted(version)} if version else {}
+        condition = {"IfMatch": quoted(version)} if version else {}
         answer = self._boto.get_object(
             Bucket=self._bucket, Key=key, Range=f"bytes={offset}-{offset + size - 1}", **condition
         )
         with closing(answer["Body"]) as body:  # entered itself, it gives what is below, which fails otherwise
-            if version and _version(answer.get("ETag")) != version:
+            if version and version_of(answer.get("ETag")) != version:
                 raise ChangedError(key.encode())
             told = re.fullmatch(rf"bytes {offset}-(\d+)/(\d+|\*)", answer.get("ContentRange", ""))
             if told is None and not (offset == 0 and answer["ContentLength"] <= size):
@@ -229,10 +216,8 @@ class S3Store(Store):
             answer = self._boto.put_object(
                 Bucket=self._bucket, Key=key, Body=data, Metadata=metadata, **_condition(over)
             )
-            return _version(answer["ETag"])
-        mode: Any = None if over is None else {"e_tag": _quoted(over)} if over else "create"
-        answer = self._clients.obstore().put(key, data, attributes=dict(metadata), mode=mode, use_multipart=False)
-        return _version(answer["e_tag"])
+            return version_of(answer["ETag"])
+        return self._quick.put(key, data, metadata, over)
 
     def _ours(self, key: str, mark: str) -> Object | None:
         with suppress(OSError):
@@ -282,26 +267,10 @@ class S3Store(Store):
             given["KeyMarker"], given["UploadIdMarker"] = page["NextKeyMarker"], page["NextUploadIdMarker"]
 
 
-def _version(etag: str | None) -> bytes:
-    """What has no etag has no version."""
-    text = etag or ""
-    return (text[1:-1] if text.startswith('"') else text).encode()
-
-
-def _quoted(version: bytes) -> str:
-    text = version.decode()
-    return text if '"' in text else f'"{text}"'
-
-
 def _condition(over: bytes | None) -> dict[str, str]:
     if over is None:
         return {}
-    return {"IfMatch": _quoted(over)} if over else {"IfNoneMatch": "*"}
-
-
-def _seconds(when: datetime) -> int:
-    """Whole ones: listings have more, and a file has one time however it is found."""
-    return int(when.astimezone(UTC).timestamp()) * 10**9
+    return {"IfMatch": quoted(over)} if over else {"IfNoneMatch": "*"}
 
 
 def _whole(descriptor: int, size: int) -> bytes:

@@ -66,3 +66,14 @@ def test_what_is_no_file_is_hidden_and_counted(tmp_path: Path, source: LocalSour
     assert [(page.listed, page.hidden) for page in source.list(b"")] == [([], 1)]
     with failing(errno.ENOENT):
         source.find(b"pipe")
+
+
+def test_two_who_list_at_once_see_all_of_it(source: LocalSource) -> None:
+    for index in range(1500):
+        store(source, b"%d" % index)
+    first, second = source.list(b""), source.list(b"")
+    seen = [len(next(first).listed), len(next(second).listed)]
+    assert [seen[0] + sum(len(page.listed) for page in first), seen[1] + sum(len(page.listed) for page in second)] == [
+        1500,
+        1500,
+    ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from paddleflow_fuse.sources.s3.attempts import Patience
+from paddleflow_fuse.sources.s3.options import Patience
 from paddleflow_fuse.sources.s3.store import S3Store
 
 from tests.support.s3_stub import Stub, s3_stub

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from paddleflow_fuse.sources.s3.credentials import ChainCredentials, Credentials, FileCredentials, Keeper
+from paddleflow_fuse.sources.s3.chain import ChainCredentials
+from paddleflow_fuse.sources.s3.credentials import Credentials, FileCredentials, Keeper
 
 from tests.support.s3_stub import part
 

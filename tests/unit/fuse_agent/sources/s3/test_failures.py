@@ -9,9 +9,9 @@ import socket
 
 import pytest
 from paddleflow_fuse.sources.base import ChangedError
-from paddleflow_fuse.sources.s3.attempts import Patience
 from paddleflow_fuse.sources.s3.credentials import Credentials
 from paddleflow_fuse.sources.s3.multipart import Sizes
+from paddleflow_fuse.sources.s3.options import Patience
 
 from tests.support.kube_stub import Step, answer, reset
 from tests.support.s3_stub import Stalled, cut, found, listed, part, refused, stored, torn

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from paddleflow_fuse.sources.base import Kind
 from paddleflow_fuse.sources.objects import ObjectSource
-from paddleflow_fuse.sources.s3.clients import plain
 from paddleflow_fuse.sources.s3.multipart import Slice, part_size, parts
+from paddleflow_fuse.sources.s3.quick import plain
 from paddleflow_fuse.sources.s3.store import S3Store
 
 from tests.support.kube_stub import answer

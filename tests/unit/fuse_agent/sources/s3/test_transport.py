@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from paddleflow_fuse.sources.s3 import multipart
-from paddleflow_fuse.sources.s3.attempts import Patience
 from paddleflow_fuse.sources.s3.credentials import FileCredentials
 from paddleflow_fuse.sources.s3.multipart import Sizes
+from paddleflow_fuse.sources.s3.options import Patience
 from paddleflow_fuse.sources.s3.store import S3Store
 
 from tests.support.kube_stub import PATIENCE, Handler, Seen, Step, answer

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source in a process of its own.
+
+What parses listings or signs requests in Python holds the interpreter, and whoever serves a mount from the same one would answer
+late; and it is large. So that is done in a helper, which any number of threads here wait for.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from .base import NOTHING, Abilities, Found, Kept, Page, Source
+from .channel import Channel, pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .base import Data
+    from .make import Wanted
+
+_LOG = logging.getLogger(__name__)
+_HELPER: Final = (sys.executable, "-P", "-m", "paddleflow_fuse.sources.helper")
+# Helpers that ended by themselves within so many seconds, before it is left alone.
+_MOST, _WINDOW = 5, 60.0
+# Seconds that one answer may take; a source's own patience is shorter.
+_LONGEST: Final = 600.0
+# What changes nothing is asked again when a helper ended over it.
+_QUESTIONS: Final = frozenset(("find", "find_file", "read", "target", "abilities"))
+
+
+class _LostError(Exception):
+    """The helper ended before it answered."""
+
+
+class FarSource(Source):
+    """
+    :ivar process: the helper
+    """
+
+    def __init__(self, wanted: Wanted, tell: Callable[[str, int, bool], None]) -> None:
+        """
+        :param tell: of each request that the helper made
+        :raises OSError: when there is no such source
+        """
+        self._wanted, self._tell = wanted, tell
+        self._lock = threading.Lock()
+        self._free: list[Channel] = []
+        self._ends: deque[float] = deque(maxlen=_MOST)
+        self.process: subprocess.Popen[bytes] | None = None
+        self._control: Channel | None = None
+        self.abilities: Abilities = self._ask("abilities")
+
+    def find(self, path: bytes) -> Found:
+        found: Found = self._ask("find", path)
+        return found
+
+    def find_file(self, path: bytes) -> Found:
+        found: Found = self._ask("find_file", path)
+        return found
+
+    def list(self, path: bytes) -> Iterator[Page]:
+        begun = False
+        for _attempt in range(2):
+            try:
+                with self._channel() as channel:
+                    channel.send(("list", (path,)))
+                    while (page := self._answer(channel)) is not None:
+                        begun = True
+                        yield page
+            except _LostError:
+                if begun:
+                    raise OSError(errno.EIO, "the helper ended in the middle of a listing", path) from None
+            else:
+                return
+        raise OSError(errno.EIO, "two helpers ended over a listing", path)
+
+    def read(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
+        data: Data = self._ask("read", path, version, offset, size)
+        return data
+
+    def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
+        found: Found = self._ask("store", path, size, kept, over, descriptors=(descriptor,))
+        return found
+
+    def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
+        found: Found = self._ask("make_folder", path, kept)
+        return found
+
+    def remove(self, path: bytes) -> None:
+        self._ask("remove", path)
+
+    def remove_folder(self, path: bytes) -> None:
+        self._ask("remove_folder", path)
+
+    def rename(self, old: bytes, new: bytes) -> None:
+        self._ask("rename", old, new)
+
+    def link(self, path: bytes, target: bytes) -> Found:
+        found: Found = self._ask("link", path, target)
+        return found
+
+    def target(self, path: bytes) -> bytes:
+        found: bytes = self._ask("target", path)
+        return found
+
+    def keep(self, path: bytes, kept: Kept) -> Found:
+        found: Found = self._ask("keep", path, kept)
+        return found
+
+    def credentials(self) -> tuple[str, str, str]:
+        """Of a source whose keys are found by what only the helper has."""
+        found: tuple[str, str, str] = self._ask("credentials")
+        return found
+
+    def close(self) -> None:
+        with self._lock:
+            for channel in self._free:
+                channel.close()
+            self._free.clear()
+            if self._control is not None:
+                self._control.close()
+            if self.process is not None:
+                self.process.wait()
+
+    def _ask(self, name: str, *given: Any, descriptors: tuple[int, ...] = ()) -> Any:
+        try:
+            return self._once(name, given, descriptors)
+        except _LostError:
+            if name not in _QUESTIONS:
+                raise OSError(
+                    errno.EIO, f"the helper that was asked to {name} ended; whether it was done is not known"
+                ) from None
+        try:
+            return self._once(name, given, descriptors)
+        except _LostError:
+            raise OSError(errno.EIO, f"two helpers ended over {name}") from None
+
+    def _once(self, name: str, given: tuple[Any, ...], descriptors: tuple[int, ...]) -> Any:
+        with self._channel() as channel:
+            channel.send((name, given), *descriptors)
+            return self._answer(channel)
+
+    def _answer(self, channel: Channel) -> Any:
+        (value, error, requests), _descriptors = channel.receive()
+        for one in requests:
+            self._tell(*one)
+        if error is not None:
+            raise error
+        return value
+
+    @contextmanager
+    def _channel(self) -> Iterator[Channel]:
+        """One that nobody else uses meanwhile. What is raised by the source leaves it as it was."""
+        with self._lock:
+            channel = self._free.pop() if self._free else self._open()
+        try:
+            yield channel
+        except (EOFError, ConnectionError):
+            channel.close()
+            raise _LostError from None
+        except OSError as error:
+            if isinstance(error, TimeoutError) and error.errno is None:  # of the socket: the answer may still come
+                channel.close()
+                raise OSError(errno.EIO, f"the helper did not answer within {_LONGEST:g} s") from None
+            self._free.append(channel)
+            raise
+        except BaseException:
+            channel.close()
+            raise
+        else:
+            self._free.append(channel)
+
+    def _open(self) -> Channel:
+        """The lock is held."""
+        control = self._helper()
+        channel, theirs = pair()
+        channel.limit(_LONGEST)
+        with theirs:
+            try:
+                control.send("channel", theirs.fileno())
+            except OSError:
+                channel.close()
+                raise _LostError from None
+        return channel
+
+    def _helper(self) -> Channel:
+        if self._control is not None and self.process is not None and self.process.poll() is None:
+            return self._control
+        now = time.monotonic()
+        if self.process is not None:
+            self._ended(now)
+        if self._control is not None:
+            self._control.close()
+        control, theirs = pair()
+        with theirs:
+            self.process = subprocess.Popen(
+                [*_HELPER, str(theirs.fileno())], pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
+            )
+        control.send(self._wanted)
+        self._control = control
+        return control
+
+    def _ended(self, now: float) -> None:
+        for channel in self._free:
+            channel.close()
+        self._free.clear()
+        if len(self._ends) == _MOST and now - self._ends[0] < _WINDOW:
+            raise OSError(errno.EIO, f"{_MOST} helpers ended within {_WINDOW:g} s; see above why")
+        self._ends.append(now)
+        _LOG.warning("a helper ended, and another begins")

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The other end of a `FarSource`: a program that has the source, and a thread for each channel."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from .channel import Channel
+from .make import here
+
+if TYPE_CHECKING:
+    from .base import Source
+    from .s3.credentials import Credentials
+
+_LOG = logging.getLogger(__name__)
+
+
+class _Requests:
+    """What the source asked for since it was told last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: list[tuple[str, int, bool]] = []
+
+    def add(self, name: str, code: int, again: bool) -> None:
+        with self._lock:
+            self._made.append((name, code, again))
+
+    def take(self) -> list[tuple[str, int, bool]]:
+        with self._lock:
+            made, self._made = self._made, []
+            return made
+
+
+class _Failed:
+    """In the place of a source that cannot be made: whoever asks is told why."""
+
+    def __init__(self, error: OSError) -> None:
+        self._error = error
+
+    def __getattr__(self, _name: str) -> Any:
+        raise self._error
+
+
+def main() -> None:
+    # Whoever started this tells it when to end.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    control = Channel(socket.socket(fileno=int(sys.argv[1])))
+    wanted, _none = control.receive()
+    requests = _Requests()
+    source: Any
+    try:
+        source = here(wanted, requests.add)
+    except OSError as error:
+        source = _Failed(error)
+    while True:
+        try:
+            _word, (descriptor,) = control.receive()
+        except (EOFError, ConnectionError):
+            # Whatever its threads still do, nobody waits for.
+            os._exit(0)
+        channel = Channel(socket.socket(fileno=descriptor))
+        threading.Thread(target=_serve, args=(source, requests, channel), daemon=True).start()
+
+
+def _serve(source: Source, requests: _Requests, channel: Channel) -> None:
+    try:
+        while True:
+            (name, given), descriptors = channel.receive()
+            try:
+                _answer(source, requests, channel, name, given, descriptors)
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+    except (EOFError, ConnectionError):
+        channel.close()
+
+
+def _answer(
+    source: Source, requests: _Requests, channel: Channel, name: str, given: tuple[Any, ...], descriptors: list[int]
+) -> None:
+    value: Any = None
+    error: OSError | None = None
+    try:
+        if name == "list":
+            for page in source.list(*given):
+                channel.send((page, None, requests.take()))
+        elif name == "store":
+            path, *rest = given
+            value = source.store(path, descriptors[0], *rest)
+        elif name == "credentials":
+            value = _keys()[:3]
+        elif name == "abilities":
+            value = source.abilities
+        elif name == "read":
+            value = bytes(source.read(*given))
+        else:
+            value = getattr(source, name)(*given)
+    except (EOFError, ConnectionError):
+        raise
+    except OSError as failure:
+        error = failure
+    except Exception as defect:  # noqa: BLE001 (of one call: others go on)
+        _LOG.error("%s failed by a defect of the agent", name, exc_info=defect)
+        error = OSError(errno.EIO, f"{name} failed by a defect of the agent: {type(defect).__name__}")
+    channel.send((value, error, requests.take()))
+
+
+def _keys() -> Credentials:
+    from .s3.chain import ChainCredentials
+
+    return ChainCredentials().credentials()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO)
+    main()
