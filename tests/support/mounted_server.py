@@ -27,11 +27,16 @@ from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 from paddleflow_fuse.sources.objects import Options as ObjectOptions
 
+from tests.support.faulty_source import FaultySource
 
-def source_of(wanted: dict[str, Any]) -> Source:
+
+def source_of(wanted: dict[str, Any], faults: str) -> Source:
+    source: Source
     if wanted["kind"] == "local":
-        return LocalSource(wanted["root"])
-    return ObjectSource(MemoryStore(), "", ObjectOptions(persist=wanted.get("persist", False)))
+        source = LocalSource(wanted["root"])
+    else:
+        source = ObjectSource(MemoryStore(), "", ObjectOptions(persist=wanted.get("persist", False)))
+    return FaultySource(source, Path(faults)) if faults else source
 
 
 async def serve(wanted: dict[str, Any]) -> None:
@@ -41,7 +46,7 @@ async def serve(wanted: dict[str, Any]) -> None:
     session = await Direct.begin(descriptor, Wish(read_only=settings.read_only, passthrough=wanted["passthrough"]))
     async with trio.open_nursery() as nursery:
         parts = Parts(
-            Nodes(region), Opens(region, session.unbind), source_of(wanted["source"]), Memory(64 << 20), None,
+            Nodes(region), Opens(region, session.unbind), source_of(wanted["source"], wanted["faults"]), Memory(64 << 20), None,
             Staging(Path(wanted["staging"])), session.bind if session.agreed.passthrough else None,
         )  # fmt: skip
         files = FileSystem(nursery, parts, settings)
