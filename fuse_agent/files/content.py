@@ -13,6 +13,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from ..cache.disk import key
+from ..sources.base import ChangedError
 from .ahead import Range, Reader, overlap, requests, without
 
 if TYPE_CHECKING:
@@ -241,7 +242,10 @@ class Contents:
         return True
 
     def _get(self, path: bytes, version: bytes, one: Range) -> bytes | memoryview:
-        data = self._source.read(path, version, *one)
+        try:
+            data = self._source.read(path, version, *one)
+        except FileNotFoundError:  # its name says so to who asks for that; who has it open had it
+            raise ChangedError(path) from None
         if len(data) != one.size:
             raise OSError(
                 errno.EIO, f"the source gave {len(data)} bytes at {one.offset}, but the file has {one.size} there", path

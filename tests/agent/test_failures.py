@@ -51,12 +51,22 @@ def passthrough(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def case(tmp_path: Path, passthrough: int) -> Iterator[Case]:
+    yield from made(tmp_path, passthrough, QUICK)
+
+
+@pytest.fixture
+def steady(tmp_path: Path, passthrough: int) -> Iterator[Case]:
+    """Where what is known holds, so that whoever asks the source does so for a reason."""
+    yield from made(tmp_path, passthrough, dict.fromkeys(QUICK, 3600.0))
+
+
+def made(tmp_path: Path, passthrough: int, holds: dict[str, float]) -> Iterator[Case]:
     root, folder = tmp_path / "root", tmp_path / "first"
     root.mkdir()
     folder.mkdir()
     faults = Faults(tmp_path / "faults")
     source = {"kind": "local", "root": str(root)}
-    with mounted(folder, source, passthrough=passthrough, faults=faults.folder, **QUICK) as mount:
+    with mounted(folder, source, passthrough=passthrough, faults=faults.folder, **holds) as mount:
         yield Case(root, faults, mount)
 
 
@@ -327,10 +337,10 @@ def test_a_name_is_changed_when_what_is_being_stored_is_stored(case: Case, way: 
     until("what was staged is gone", lambda: case.staged() == [])
 
 
-def test_an_answer_that_is_older_than_what_was_done_here_is_dropped(case: Case) -> None:
-    path = case.point / "file"
+def test_an_answer_that_is_older_than_what_was_done_here_is_dropped(steady: Case) -> None:
+    path = steady.point / "file"
     path.write_bytes(b"before")
-    with case.faults.waiting("find", "wait after file") as somebody_waits:
+    with steady.faults.waiting("find", "wait after file") as somebody_waits:
         waits = client("os.close(os.open(sys.argv[1], os.O_RDONLY))", path)
         somebody_waits()
         with file(path, os.O_WRONLY | os.O_TRUNC) as one:
