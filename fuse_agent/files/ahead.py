@@ -12,7 +12,6 @@ _FIRST: Final = 1 << 20
 _JUMPS: Final = 3
 
 
-
 class Range(NamedTuple):
     offset: int
     size: int

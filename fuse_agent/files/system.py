@@ -392,4 +392,3 @@ class FileSystem(Operations):
 
     def _is_open(self, node: int) -> bool:
         return self._opens.mode(node) is not Mode.CLOSED
-

@@ -52,7 +52,9 @@ class Tree:
         if not self._source.abilities.links:
             raise OSError(errno.EPERM, "this source knows no symbolic links")
         if len(target) > LONGEST_TARGET:
-            raise OSError(errno.ENAMETOOLONG, f"a target has at most {LONGEST_TARGET} bytes, but this one {len(target)}")
+            raise OSError(
+                errno.ENAMETOOLONG, f"a target has at most {LONGEST_TARGET} bytes, but this one {len(target)}"
+            )
         path = self._names.below(parent, name)
         moment = view.now()
         found = await self._again(caller, path, self._source.link, path, target)

@@ -26,12 +26,11 @@ from .stage import COMPARED, SETTLED, Note, Stage, Staging
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from ..nodes.records import Known
     from ..nodes.table import Nodes
-    from ..operations import Changes, Soon
     from ..opens import Opens
+    from ..operations import Changes, Soon
     from ..sources.base import Found, Source
-    from .content import Content, Contents
+    from .content import Contents
     from .names import Names
     from .view import Settings
     from .work import Work
@@ -286,9 +285,7 @@ class Writing:
         async with stage.lock:
             if self._stages.get(node) is not stage:
                 return False
-            fields = {
-                name: value for name in ("mode", "uid", "gid") if (value := getattr(changes, name)) is not None
-            }
+            fields = {name: value for name in ("mode", "uid", "gid") if (value := getattr(changes, name)) is not None}
             stage.say(stage.note._replace(**fields))
             if changes.mtime_ns is not None:
                 os.utime(stage.descriptor, ns=(changes.atime_ns or changes.mtime_ns, changes.mtime_ns))

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.places import KINDS, Place, Places
 
+
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     with ExitStack() as stack:

@@ -8,9 +8,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -21,7 +22,7 @@ from tests.support.places import file
 from tests.support.source_suite import failing
 
 LARGE = 3 << 20
-QUICK = {
+QUICK: dict[str, Any] = {
     "attributes_hold": 0.05, "names_hold": 0.05, "kernel_attributes_hold": 0.05, "kernel_names_hold": 0.05,
 }  # fmt: skip
 
@@ -60,7 +61,7 @@ def steady(tmp_path: Path, passthrough: int) -> Iterator[Case]:
     yield from made(tmp_path, passthrough, dict.fromkeys(QUICK, 3600.0))
 
 
-def made(tmp_path: Path, passthrough: int, holds: dict[str, float]) -> Iterator[Case]:
+def made(tmp_path: Path, passthrough: int, holds: dict[str, Any]) -> Iterator[Case]:
     root, folder = tmp_path / "root", tmp_path / "first"
     root.mkdir()
     folder.mkdir()
@@ -215,9 +216,9 @@ def test_a_listing_that_breaks_off_is_none(case: Case) -> None:
     assert names(case.point / "folder") == [*expected, "new"]
 
 
-def _fails(act: object) -> bool:
+def _fails(act: Callable[[], object]) -> bool:
     try:
-        act()  # type: ignore[operator]
+        act()
     except OSError:
         return True
     return False
@@ -354,7 +355,7 @@ def test_an_answer_that_is_older_than_what_was_done_here_is_dropped(steady: Case
 # --- a server that is killed --------------------------------------------------------------------
 
 
-def again(case: Case, tmp_path: Path) -> object:
+def again(case: Case, tmp_path: Path) -> AbstractContextManager[Mounted]:
     folder = tmp_path / "second"
     folder.mkdir()
     return mounted(folder, {"kind": "local", "root": str(case.root)}, staging=case.mount.staging, **QUICK)
@@ -381,7 +382,7 @@ def test_what_was_not_stored_is_stored_by_the_next_mount(case: Case, tmp_path: P
             os.close(one)
     case.mount.end()
     assert names(case.root) == ["large"]
-    with again(case, tmp_path) as mount:  # type: ignore[attr-defined]
+    with again(case, tmp_path) as mount:
         until("all is stored", lambda: list(mount.staging.iterdir()) == [])
         assert names(mount.point) == ["closed", "large", "new", "opened"]
         assert (mount.point / "closed").read_bytes() == data
@@ -401,7 +402,7 @@ def test_what_was_cut_off_is_not_there_again_after_a_crash(case: Case, tmp_path:
     with failing(errno.ENOTCONN):
         os.close(one)
     case.mount.end()
-    with again(case, tmp_path) as mount:  # type: ignore[attr-defined]
+    with again(case, tmp_path) as mount:
         until("it is stored", lambda: list(mount.staging.iterdir()) == [])
     assert (case.root / "file").read_bytes() == b"x" * 1000
 
@@ -416,7 +417,7 @@ def test_what_was_only_opened_is_as_it_was_after_a_crash(case: Case, tmp_path: P
     with failing(errno.ENOTCONN):
         os.close(one)
     case.mount.end()
-    with again(case, tmp_path) as mount:  # type: ignore[attr-defined]
+    with again(case, tmp_path) as mount:
         assert list(mount.staging.iterdir()) == []
     after = (case.root / "file").stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
@@ -439,7 +440,7 @@ def test_what_was_removed_is_not_there_again_after_a_crash(case: Case, tmp_path:
     with failing(errno.ENOTCONN):
         os.close(one)
     case.mount.end()
-    with again(case, tmp_path) as mount:  # type: ignore[attr-defined]
+    with again(case, tmp_path) as mount:
         until("nothing is left", lambda: list(mount.staging.iterdir()) == [])
         assert "overtaken" not in mount.said()
     assert names(case.root) == (["file"] if way == "rename" else [])
@@ -454,7 +455,7 @@ def test_a_newer_version_wins_and_the_other_is_kept_and_named(case: Case, tmp_pa
     case.mount.kill()
     case.mount.end()
     (case.root / "file").write_bytes(b"theirs, and newer")
-    with again(case, tmp_path) as mount:  # type: ignore[attr-defined]
+    with again(case, tmp_path) as mount:
         until("it is told", lambda: "overtaken by a newer version" in mount.said())
         assert (mount.point / "file").read_bytes() == b"theirs, and newer"
     line = next(line for line in mount.said().splitlines() if "overtaken" in line)
@@ -486,6 +487,6 @@ def test_what_could_not_be_stored_when_the_mount_ends_is_stored_by_the_next(case
         (case.point / "file").write_bytes(b"content")
     case.mount.end()
     assert len(case.staged()) == 1
-    with again(case, tmp_path) as mount:  # type: ignore[attr-defined]
+    with again(case, tmp_path) as mount:
         until("it is stored", lambda: list(mount.staging.iterdir()) == [])
         assert (mount.point / "file").read_bytes() == b"content"

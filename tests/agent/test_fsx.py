@@ -8,7 +8,7 @@ import mmap
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -235,11 +235,11 @@ class Names(RuleBasedStateMachine):
         shutil.rmtree(self.theirs)
         shutil.rmtree(self.ours)
 
-    def both(self, act: object) -> None:
+    def both(self, act: Callable[[Path], object]) -> None:
         said = []
         for root in (self.ours, self.theirs):
             try:
-                act(root)  # type: ignore[operator]
+                act(root)
             except OSError as error:
                 said.append(error.errno)
             else:
@@ -329,17 +329,17 @@ def root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def test_contents(root: Path) -> None:
     machine = type("machine", (Contents,), {"root": root})
-    run_state_machine_as_test(machine, settings=settings(20, 40))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(machine, settings=settings(20, 40))
 
 
 def test_contents_as_another_process_reads_them(root: Path) -> None:
     machine = type("machine", (ContentsOfAnotherProcess,), {"root": root})
-    run_state_machine_as_test(machine, settings=settings(3, 30))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(machine, settings=settings(3, 30))
 
 
 def test_names(root: Path) -> None:
     machine = type("machine", (Names,), {"root": root})
-    run_state_machine_as_test(machine, settings=settings(25, 40))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(machine, settings=settings(25, 40))
 
 
 @pytest.mark.parametrize("passthrough", [1, 0])
@@ -350,7 +350,7 @@ def test_names_are_the_same_for_the_next_mount(tmp_path: Path, passthrough: int)
     kept: list[tuple[str, Path]] = []
     with mounted(tmp_path / "first", source, passthrough=passthrough) as mount:
         machine = type("machine", (NamesAfterwards,), {"root": mount.point, "kept": kept})
-        run_state_machine_as_test(machine, settings=settings(10, 40))  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(machine, settings=settings(10, 40))
     with mounted(tmp_path / "second", source, passthrough=passthrough) as mount:
         for name, theirs in kept:
             assert tree(mount.point / name) == tree(theirs)

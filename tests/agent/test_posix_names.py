@@ -358,7 +358,9 @@ def test_a_link_is_renamed_and_not_what_it_leads_to(place: Place) -> None:
 # --- links and others ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["a", "../x/y", "/", "nö\n", "t" * 255, "/".join(["u" * 255] * 15), "v/" * 2047 + "w"])
+@pytest.mark.parametrize(
+    "target", ["a", "../x/y", "/", "nö\n", "t" * 255, "/".join(["u" * 255] * 15), "v/" * 2047 + "w"]
+)
 def test_a_link_leads_where_it_was_told_to(place: Place, target: str) -> None:
     link = place.root / "link"
     link.symlink_to(target)

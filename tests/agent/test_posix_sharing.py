@@ -79,7 +79,9 @@ def test_a_child_writes_on_after_its_parent(path: Path) -> None:
     with file(path, BOTH) as one:
         os.write(one, b"parent")
         code = "import os, sys; os.write(int(sys.argv[1]), b' child'); sys.stdin.read(); os.write(int(sys.argv[1]), b' later')"
-        child = subprocess.Popen([sys.executable, "-I", "-S", "-c", code, str(one)], pass_fds=[one], stdin=subprocess.PIPE)
+        child = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", code, str(one)], pass_fds=[one], stdin=subprocess.PIPE
+        )
         os.close(one)
         assert child.stdin
         child.stdin.close()
@@ -149,7 +151,10 @@ def test_a_file_is_read_as_memory(path: Path, size: int) -> None:
     path.write_bytes(data)
     with file(path, os.O_RDONLY) as one, mmap.mmap(one, 0, mmap.MAP_SHARED, mmap.PROT_READ) as memory:
         assert memory[:] == data
-    with file(path, os.O_RDONLY) as one, mmap.mmap(one, 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE) as memory:
+    with (
+        file(path, os.O_RDONLY) as one,
+        mmap.mmap(one, 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE) as memory,
+    ):
         memory[0:1] = b"x"
         assert memory[:] == b"x" + data[1:]
     assert path.read_bytes() == data

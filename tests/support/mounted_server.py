@@ -31,11 +31,9 @@ from tests.support.faulty_source import FaultySource
 
 
 def source_of(wanted: dict[str, Any], faults: str) -> Source:
-    source: Source
-    if wanted["kind"] == "local":
-        source = LocalSource(wanted["root"])
-    else:
-        source = ObjectSource(MemoryStore(), "", ObjectOptions(persist=wanted.get("persist", False)))
+    options = ObjectOptions(persist=wanted.get("persist", False))
+    local = wanted["kind"] == "local"
+    source: Source = LocalSource(wanted["root"]) if local else ObjectSource(MemoryStore(), "", options)
     return FaultySource(source, Path(faults)) if faults else source
 
 

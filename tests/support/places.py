@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 
 from tests.support.mounted import Mounted, mounted
 
-
 _COUNT = itertools.count()
 
 
