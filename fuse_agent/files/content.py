@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..cache.disk import key
 from ..cache.errors import FullError
+from ..sources.base import ChangedError
 from .ahead import Range, Reader, overlap, requests, without
 
 if TYPE_CHECKING:
@@ -305,7 +306,10 @@ class Contents:
         return None
 
     def _get(self, path: bytes, version: bytes, one: Range) -> bytes | memoryview:
-        data = self._source.read(path, version, *one)
+        try:
+            data = self._source.read(path, version, *one)
+        except FileNotFoundError:  # its name says so to who asks for that; who has it open had it
+            raise ChangedError(path) from None
         if len(data) != one.size:
             raise OSError(
                 errno.EIO, f"the source gave {len(data)} bytes at {one.offset}, but the file has {one.size} there", path

@@ -112,25 +112,28 @@ class Names:
         """The node that the name means by what the source says now, 0 for none."""
         for _attempt in range(_ATTEMPTS):
             path = self.below(parent, name)
-            began = self.changes.begin()
-            moment = view.now()
+            came = self.changes.begin()
             try:
                 before = self._nodes.find(parent, name)
                 is_file = bool(before) and stat.S_ISREG(self._nodes.known(before).mode)
                 find = self._source.find_file if is_file else self._source.find
-                found = await self._work.once(path, partial(self._find, find, path))
-                if not self.changes.since(began, path):
+                found, began, moment = await self._work.once(path, partial(self._find, find, path))
+                if not self.changes.since(began, path):  # whoever asked
                     return self._take(parent, name, found, moment)
             finally:
-                self.changes.end(began)
+                self.changes.end(came)
         # Others of this mount change it all the time: what they know holds.
         return self._nodes.find(parent, name)
 
-    async def _find(self, find: Callable[[bytes], Found], path: bytes) -> Found | None:
+    async def _find(self, find: Callable[[bytes], Found], path: bytes) -> tuple[Found | None, int, int]:
+        """With when it was asked, by the count of our changes and by the clock."""
+        began, moment = self.changes.begin(), view.now()
         try:
-            return await self._work.ask(find, path)
+            return await self._work.ask(find, path), began, moment
         except FileNotFoundError:
-            return None
+            return None, began, moment
+        finally:
+            self.changes.end(began)
 
     def _take(self, parent: int, name: bytes, found: Found | None, moment: int) -> int:
         node = self._nodes.find(parent, name)

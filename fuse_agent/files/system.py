@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import inspect
 import logging
@@ -217,12 +218,8 @@ class FileSystem(Operations):
         content = self._contents.of(node)
         if content.version and not self._is_ready(content):
             # To fetch it tells whether it is that version still.
-            try:
+            with contextlib.suppress(ChangedError):
                 return await self._open_now(caller, node)
-            except ChangedError:
-                pass
-            except FileNotFoundError:
-                pass
         await self._confirm(node)
         return await self._open_now(caller, node)
 

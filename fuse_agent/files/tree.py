@@ -78,11 +78,12 @@ class Tree:
             raise FileNotFoundError(errno.ENOENT, "it is not there", path)
         if stat.S_ISDIR(self._nodes.known(node).mode):
             raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
-        if not self._writing.is_new(node):
-            await self._spare(node)
-            await self._work.change(self._source.remove, path)
-        self._names.changes.touch(path)
-        self._unname(parent, name, node)
+        await self._spare(node)
+        async with self._writing.still(node):
+            if not self._writing.is_new(node):
+                await self._work.change(self._source.remove, path)
+            self._names.changes.touch(path)
+            self._unname(parent, name, node)
 
     async def rmdir(self, caller: Caller, parent: int, name: bytes) -> None:
         node, path = await self._there(parent, name), self._names.below(parent, name)
@@ -109,14 +110,24 @@ class Tree:
         if target:
             self._replaceable(node, target, flags, after)
             await self._spare(target)
-        if not self._writing.is_new(node):
+        async with self._writing.still(node, *filter(None, [target])):
+            await self._rename(node, target, old, new)
+
+    async def _rename(self, node: int, target: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
+        before, after = self._names.below(*old), self._names.below(*new)
+        is_new = self._writing.is_new(node)
+        if not is_new:
             await self._work.change(self._source.rename, before, after)
+        elif target and not self._writing.is_new(target):
+            self._writing.replaces(node, self._nodes.version(target))
         self._names.changes.touch(before, after)
         # Both may have come to mean something else while the source was at it.
         if self._nodes.find(*old) == node:
+            if target and target != node:
+                self._writing.dropped(target)
             self._nodes.rename(node, *new)
             self._writing.moved()
-        if not stat.S_ISDIR(self._nodes.known(node).mode) and not self._writing.is_new(node):
+        if not stat.S_ISDIR(self._nodes.known(node).mode) and not is_new:
             await self._moved(node, after)
 
     def _replaceable(self, node: int, target: int, flags: int, path: bytes) -> None:
@@ -135,6 +146,7 @@ class Tree:
         found = await self._work.ask(self._source.find, path)
         self._nodes.set_version(node, found.version)
         self._contents.moved(node, found.version)
+        self._writing.replaces(node, found.version)
 
     async def keep(self, node: int, changes: Changes) -> None:
         """Owner, mode and times of what nobody writes."""
@@ -171,4 +183,5 @@ class Tree:
 
     def _unname(self, parent: int, name: bytes, node: int) -> None:
         if self._nodes.find(parent, name) == node:
+            self._writing.dropped(node)
             self._nodes.unname(node)

@@ -12,6 +12,7 @@ import logging
 import os
 import stat
 import time
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,8 @@ from .ahead import Range
 from .stage import COMPARED, SETTLED, Note, Stage, Staging
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from ..nodes.table import Nodes
     from ..opens import Opens
     from ..operations import Changes, Soon
@@ -263,6 +266,32 @@ class Writing:
             if self._nodes.parent(node):
                 stage.say(stage.note._replace(path=self._names.path(node)))
 
+    def dropped(self, node: int) -> None:
+        """Its name is gone: nobody stores it, nor does a mount after this one."""
+        stage = self._stages.get(node)
+        if stage:
+            stage.say(stage.note._replace(path=b""))
+
+    def replaces(self, node: int, version: bytes) -> None:
+        """What the source has under its name is of that version."""
+        stage = self._stages.get(node)
+        if stage:
+            stage.say(stage.note._replace(before=version))
+
+    @asynccontextmanager
+    async def still(self, *nodes: int) -> AsyncIterator[None]:
+        """Nothing of what they are or hold is being stored: it would come to lie under a name that is no longer its own."""
+        async with AsyncExitStack() as locks:
+            for node, stage in sorted(self._stages.items(), key=lambda item: item[1].number):
+                if any(self._is_within(node, one) for one in nodes):
+                    await locks.enter_async_context(stage.lock)
+            yield
+
+    def _is_within(self, node: int, folder: int) -> bool:
+        while node and node != folder:
+            node = self._nodes.parent(node)
+        return bool(node)
+
     def below(self, folder: int) -> bool:
         """Whether the folder holds something that the source may not have yet."""
         return any(self._nodes.parent(node) == folder for node in self._stages)
@@ -304,8 +333,8 @@ class Writing:
             return
         if node:
             self._enter(node, stage)
-        elif (taken_over and not stage.note.waits) or stage.is_untouched():
-            stage.remove()  # it was never opened
+        elif (taken_over and not stage.note.waits) or stage.is_untouched() or not stage.note.path:
+            stage.remove()  # it was never opened, or has no name
         else:
             self._work.soon(partial(self._recover, stage))
 

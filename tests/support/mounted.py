@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,11 @@ class Mounted(NamedTuple):
     log: Path
     process: subprocess.Popen[str]
 
+    def kill(self) -> None:
+        """As the kernel does where memory is short."""
+        self.process.kill()
+        self.process.wait()
+
     def end(self) -> None:
         """As a user does; whoever still uses the mount gets an error."""
         there = [one for one in mounts() if one.point == str(self.point)]
@@ -32,20 +38,30 @@ class Mounted(NamedTuple):
                 abort(there[0].device)
             self.process.kill()
             self.process.wait()
-            raise AssertionError(f"it did not end when it was unmounted: {self.log.read_text()[-2000:]}") from None
-        assert "defect of the agent" not in self.log.read_text()
+            raise AssertionError(f"it did not end when it was unmounted: {self.said()[-2000:]}") from None
+        said = self.said()
+        for defect in ("defect of the agent", "never awaited", "Traceback"):
+            assert defect not in said, said[-2000:]
+        assert self.process.returncode in (0, -signal.SIGKILL)
+
+    def said(self) -> str:
+        return self.log.read_text(encoding="utf-8")
 
 
 @contextmanager
 def mounted(
-    folder: Path, source: dict[str, Any], *, passthrough: int = 1, disk: bool = True, **settings: Any
-) -> Iterator[Mounted]:
+    folder: Path, source: dict[str, Any], *, passthrough: int = 1, disk: bool = True, staging: Path | None = None,
+    faults: Path | None = None, **settings: Any,
+) -> Iterator[Mounted]:  # fmt: skip
     """
     :param disk: whether what is read is kept on one, not in memory alone
     :param folder: an empty one, for all that belongs to the mount
     :param source: ``kind`` memory (``persist``) or local (``root``)
+    :param staging: of a mount before this one
+    :param faults: where it is said what the source fails at
     """
-    point, staging, log = folder / "mount", folder / "staging", folder / "log"
+    point, log = folder / "mount", folder / "log"
+    staging = staging or folder / "staging"
     point.mkdir()
     wanted = {
         "point": str(point),
@@ -54,6 +70,7 @@ def mounted(
         "settings": settings,
         "passthrough": passthrough,
         "disk": str(folder / "cache") if disk else "",
+        "faults": str(faults) if faults else "",
     }
     with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(
@@ -64,7 +81,7 @@ def mounted(
     with process.stdout:
         one = Mounted(point, staging, log, process)
         try:
-            assert process.stdout.readline() == "ready\n", log.read_text()
+            assert process.stdout.readline() == "ready\n", one.said()
             yield one
         finally:
             one.end()

@@ -31,11 +31,14 @@ from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 from paddleflow_fuse.sources.objects import Options as ObjectOptions
 
+from tests.support.faulty_source import FaultySource
 
-def source_of(wanted: dict[str, Any]) -> Source:
-    if wanted["kind"] == "local":
-        return LocalSource(wanted["root"])
-    return ObjectSource(MemoryStore(), "", ObjectOptions(persist=wanted.get("persist", False)))
+
+def source_of(wanted: dict[str, Any], faults: str) -> Source:
+    options = ObjectOptions(persist=wanted.get("persist", False))
+    local = wanted["kind"] == "local"
+    source: Source = LocalSource(wanted["root"]) if local else ObjectSource(MemoryStore(), "", options)
+    return FaultySource(source, Path(faults)) if faults else source
 
 
 def disk_of(wanted: dict[str, Any]) -> Disk | None:
@@ -52,7 +55,8 @@ async def serve(wanted: dict[str, Any]) -> None:
     session = Direct(descriptor, begin(descriptor, wish)[0])
     async with trio.open_nursery() as nursery:
         parts = Parts(
-            Nodes(region), Opens(region, session.unbind), source_of(wanted["source"]), Memory(64 << 20), disk_of(wanted),
+            Nodes(region), Opens(region, session.unbind), source_of(wanted["source"], wanted["faults"]),
+            Memory(64 << 20), disk_of(wanted),
             Staging(Path(wanted["staging"])), session.bind if session.agreed.passthrough else None,
         )  # fmt: skip
         files = FileSystem(nursery, parts, settings)

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a mount shows of what others write to its source behind its back."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.faulty_source import Faults
+from tests.support.granted import until
+from tests.support.mounted import mounted
+from tests.support.places import file
+from tests.support.source_suite import failing
+
+QUICK: dict[str, Any] = {
+    "attributes_hold": 0.1, "names_hold": 0.1, "kernel_attributes_hold": 0.1, "kernel_names_hold": 0.1,
+}  # fmt: skip
+# Whoever sees something new sees it by asking, and not because it was time.
+LONG: dict[str, Any] = dict.fromkeys(QUICK, 3600.0)
+LARGE = 5 << 20
+
+Begin = Callable[..., tuple[Path, Path]]
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Begin]:
+    """Mounts a folder; both it and the mount are given."""
+    root = tmp_path / "root"
+    root.mkdir()
+    with ExitStack() as stack:
+
+        def one(**settings: Any) -> tuple[Path, Path]:
+            folder = tmp_path / f"mount{len(list(tmp_path.iterdir()))}"
+            folder.mkdir()
+            return root, stack.enter_context(mounted(folder, {"kind": "local", "root": str(root)}, **settings)).point
+
+        yield one
+
+
+def replace(path: Path, data: bytes) -> None:
+    """At once, as object stores do."""
+    unfinished = path.with_name(f"{path.name} unfinished")
+    unfinished.write_bytes(data)
+    unfinished.rename(path)
+
+
+WAYS = {"in place": Path.write_bytes, "by another": replace}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("size", [10, LARGE])
+def test_who_opens_a_file_finds_what_was_closed_before(begin: Begin, way: str, size: int) -> None:
+    """Section 14: whatever the caches hold."""
+    root, point = begin(**LONG)
+    for turn in range(5):
+        data = b"%d" % turn * size
+        WAYS[way](root / "file", data)
+        with file(point / "file", os.O_RDONLY) as one:
+            assert os.fstat(one).st_size == size
+            assert os.pread(one, size + 10, 0) == data
+        data = b"%d" % turn * (size + turn + 1)
+        WAYS[way](root / "file", data)
+        assert (point / "file").read_bytes() == data
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_changes_a_file_changes_what_is_there_now(begin: Begin, way: str) -> None:
+    root, point = begin(**LONG)
+    (root / "file").write_bytes(b"0" * LARGE)
+    assert (point / "file").read_bytes() == b"0" * LARGE
+    WAYS[way](root / "file", b"1" * LARGE)
+    with file(point / "file", os.O_WRONLY) as one:
+        os.pwrite(one, b"x", 100)
+    assert (root / "file").read_bytes() == b"1" * 100 + b"x" + b"1" * (LARGE - 101)
+    until("it is closed", lambda: list((point.parent / "staging").iterdir()) == [])
+    WAYS[way](root / "file", b"2" * 100)
+    with file(point / "file", os.O_WRONLY | os.O_APPEND) as one:
+        os.write(one, b"end")
+    assert (root / "file").read_bytes() == b"2" * 100 + b"end"
+    # The kernel tells of the last close later than it returns, and until then the file is open here.
+    until("it is closed", lambda: list((point.parent / "staging").iterdir()) == [])
+    WAYS[way](root / "file", b"3" * 100)
+    os.truncate(point / "file", 3)
+    assert (root / "file").read_bytes() == b"333"
+
+
+def test_what_was_stored_here_is_seen_by_another_mount(begin: Begin) -> None:
+    _root, point = begin(**QUICK)
+    _root, other = begin(**QUICK)
+    assert os.listdir(other) == []
+    for turn in range(10):
+        data = b"%d" % turn * (1000 + turn)
+        (point / "file").write_bytes(data)
+        until("the name is there", (other / "file").exists)
+        assert (other / "file").read_bytes() == data
+        assert (other / "file").stat().st_size == len(data), "who opened it asked"
+        with file(other / "file", os.O_WRONLY | os.O_APPEND) as one:
+            os.write(one, b"more")
+        assert (point / "file").read_bytes() == data + b"more"
+
+
+def test_attributes_are_seen_when_what_was_known_holds_no_more(begin: Begin) -> None:
+    root, point = begin(**QUICK)
+    path, there = point / "file", root / "file"
+    there.write_bytes(b"before")
+    assert path.stat().st_size == 6
+    there.write_bytes(b"after it")
+    os.utime(there, ns=(5, 5))
+    until("size and time are seen", lambda: (path.stat().st_size, path.stat().st_mtime_ns) == (8, 5))
+    there.chmod(0o600)
+    os.chown(there, 7, 8)
+    until("owner and mode are seen", lambda: (path.stat().st_uid, path.stat().st_mode & 0o777) == (7, 0o600))
+
+
+def test_names_are_seen_when_what_was_known_holds_no_more(begin: Begin) -> None:
+    root, point = begin(**QUICK)
+    (root / "goes").write_bytes(b"goes")
+    (root / "kind").write_bytes(b"file")
+    assert sorted(os.listdir(point)) == ["goes", "kind"]
+    assert not (point / "comes").exists()
+    (root / "comes").write_bytes(b"comes")
+    (root / "goes").unlink()
+    (root / "kind").unlink()
+    (root / "kind").mkdir()
+    (root / "kind" / "below").write_bytes(b"below")
+    until("what came is there", lambda: (point / "comes").exists())
+    until("what went is not", lambda: not (point / "goes").exists())
+    until("another kind is seen", lambda: (point / "kind").is_dir())
+    assert (point / "kind" / "below").read_bytes() == b"below"
+    assert sorted(os.listdir(point)) == ["comes", "kind"]
+    (root / "comes").rename(root / "kind" / "moved")
+    until("the listing is new", lambda: os.listdir(point) == ["kind"])
+    until("what moved is there", lambda: (point / "kind" / "moved").exists())
+
+
+def test_what_is_known_answers_as_long_as_it_holds(begin: Begin) -> None:
+    root, point = begin(**LONG)
+    (root / "file").write_bytes(b"before")
+    assert (point / "file").stat().st_size == 6
+    assert os.listdir(point) == ["file"]
+    (root / "file").write_bytes(b"after it")
+    (root / "new").touch()
+    assert (point / "file").stat().st_size == 6
+    assert os.listdir(point) == ["file"]
+    assert (point / "file").read_bytes() == b"after it"
+    assert (point / "file").stat().st_size == 8, "who opened it asked"
+
+
+def test_nothing_holds_where_that_is_said(begin: Begin) -> None:
+    """Section 14: 0 is close-to-open for attributes and names too."""
+    root, point = begin(**dict.fromkeys(QUICK, 0.0))
+    for turn in range(20):
+        (root / "file").write_bytes(b"x" * turn)
+        assert (point / "file").stat().st_size == turn
+        (root / f"new{turn}").touch()
+        assert (point / f"new{turn}").exists()
+        assert f"new{turn}" in os.listdir(point)
+        (root / f"new{turn}").unlink()
+        assert not (point / f"new{turn}").exists()
+        assert os.listdir(point) == ["file"]
+
+
+def test_who_is_relaxed_takes_what_is_known(begin: Begin, tmp_path: Path) -> None:
+    """Section 14: relaxedOpen asks nobody for as long as that holds."""
+    faults = Faults(tmp_path / "faults")
+    root, point = begin(relaxed=True, read_only=True, faults=faults.folder, **LONG)
+    (root / "file").write_bytes(b"before")
+    assert (point / "file").read_bytes() == b"before"
+    with faults.said("find", "error EIO"), faults.said("read", "error EIO"):
+        for _turn in range(3):
+            assert (point / "file").read_bytes() == b"before"
+    replace(root / "file", b"after it")
+    assert (point / "file").read_bytes() == b"before"
+
+
+def test_a_mount_that_is_only_read_changes_nothing(begin: Begin) -> None:
+    """Section 13: EROFS."""
+    root, point = begin(read_only=True)
+    (root / "file").write_bytes(b"content")
+    for act in (
+        lambda: (point / "file").write_bytes(b"x"), lambda: (point / "new").touch(), lambda: (point / "file").unlink(),
+        lambda: (point / "folder").mkdir(), lambda: (point / "file").rename(point / "new"),
+        lambda: os.truncate(point / "file", 0), lambda: (point / "file").chmod(0o600), lambda: (point / "link").symlink_to("a"),
+        lambda: os.utime(point / "file"),
+    ):  # fmt: skip
+        with failing(errno.EROFS):
+            act()
+    assert (point / "file").read_bytes() == b"content"
+    assert os.listdir(root) == ["file"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_reads_a_file_never_gets_a_mix_of_versions(begin: Begin, way: str) -> None:
+    """Section 14: what he opened, or ESTALE."""
+    root, point = begin(**QUICK)
+    before, after = b"0" * LARGE, b"1" * LARGE
+    (root / "file").write_bytes(before)
+    with file(point / "file", os.O_RDONLY) as one:
+        assert os.pread(one, 1000, 0) == before[:1000]
+        WAYS[way](root / "file", after)
+        for offset in (1000, LARGE - 1000, 2 << 20, 0):
+            try:
+                found = os.pread(one, 1000, offset)
+            except OSError as error:
+                assert error.errno in (errno.ESTALE, errno.EIO)  # noqa: PT017 (it may, and need not)
+            else:
+                assert found == before[:1000]
+        until("the new one is seen", lambda: (point / "file").read_bytes() == after)
+
+
+def test_who_reads_whole_files_while_they_are_replaced_never_gets_a_mix(begin: Begin) -> None:
+    root, point = begin(**QUICK)
+    size = 300_000
+    replace(root / "file", b"0" * size)
+    stop = threading.Event()
+
+    def churn() -> None:
+        turn = 0
+        while not stop.wait(0.02):  # or nobody is fast enough to read one
+            turn += 1
+            replace(root / "file", b"%d" % (turn % 10) * size)
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+    served = 0
+    try:
+        for _turn in range(100):
+            try:
+                found = (point / "file").read_bytes()
+            except OSError as error:
+                assert error.errno in (errno.ESTALE, errno.EIO)  # noqa: PT017 (it may, and need not)
+            else:
+                served += 1
+                assert len(found) == size
+                assert found == found[:1] * size
+    finally:
+        stop.set()
+        thread.join()
+    assert served
+
+
+def test_who_reads_what_another_removed_is_told(begin: Begin) -> None:
+    """D-40: ESTALE of an open handle; ENOENT of a name."""
+    root, point = begin(**QUICK)
+    (root / "file").write_bytes(b"0" * LARGE)
+    with file(point / "file", os.O_RDONLY) as one:
+        assert os.pread(one, 10, 0) == b"0" * 10
+        (root / "file").unlink()
+        try:
+            assert os.pread(one, 10, LARGE - 10) == b"0" * 10
+        except OSError as error:
+            assert error.errno in (errno.ESTALE, errno.EIO)  # noqa: PT017 (it may, and need not)
+        with failing(errno.ENOENT):
+            os.open(point / "file", os.O_RDONLY)
+
+
+def test_the_last_who_closes_wins(begin: Begin) -> None:
+    """Section 14: one of both, whole."""
+    root, point = begin(**QUICK)
+    _root, other = begin(**QUICK)
+    with file(point / "file", os.O_WRONLY | os.O_CREAT) as one:
+        os.write(one, b"first, and longer")
+        (other / "file").write_bytes(b"second")
+        assert (root / "file").read_bytes() == b"second"
+    assert (root / "file").read_bytes() == b"first, and longer"
+    assert (point / "file").read_bytes() == b"first, and longer"
+    assert (other / "file").read_bytes() == b"first, and longer"
+
+
+def test_who_makes_a_file_only_if_it_is_not_there_asks(begin: Begin) -> None:
+    root, point = begin(**LONG)
+    assert not (point / "file").exists()
+    (root / "file").write_bytes(b"theirs")
+    with failing(errno.EEXIST):
+        os.open(point / "file", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    assert (root / "file").read_bytes() == b"theirs"
+
+
+def test_a_folder_is_not_removed_with_what_others_made_in_it(begin: Begin) -> None:
+    root, point = begin(**LONG)
+    (point / "folder").mkdir()
+    assert os.listdir(point / "folder") == []
+    (root / "folder" / "theirs").write_bytes(b"theirs")
+    with failing(errno.ENOTEMPTY):
+        (point / "folder").rmdir()
+    (point / "other").mkdir()
+    with failing(errno.ENOTEMPTY):
+        (point / "other").rename(point / "folder")
+    assert (root / "folder" / "theirs").read_bytes() == b"theirs"
+
+
+def test_what_another_removed_already_is_said_so(begin: Begin) -> None:
+    """D-32."""
+    root, point = begin(**LONG)
+    for name in ("a", "b"):
+        (root / name).write_bytes(b"content")
+        assert (point / name).read_bytes() == b"content"
+        (root / name).unlink()
+    with failing(errno.ENOENT):
+        (point / "a").unlink()
+    with failing(errno.ENOENT):
+        (point / "b").rename(point / "c")
+    assert os.listdir(root) == []
+
+
+def test_names_that_stay_are_listed_while_others_come_and_go_behind(begin: Begin) -> None:
+    root, point = begin(**dict.fromkeys(QUICK, 0.0))
+    stays = [f"stays{index:03}" for index in range(300)]
+    for name in stays:
+        (root / name).touch()
+    stop = threading.Event()
+
+    def churn() -> None:
+        while not stop.is_set():
+            for index in range(30):
+                (root / f"other{index}").touch()
+            for index in range(30):
+                (root / f"other{index}").unlink()
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        for _turn in range(20):
+            found = os.listdir(point)
+            assert sorted(name for name in found if name.startswith("stays")) == stays
+            assert len(found) == len(set(found))
+    finally:
+        stop.set()
+        thread.join()
+    assert sorted(os.listdir(point)) == stays
+
+
+def test_numbers_of_files_are_the_same_for_every_mount(begin: Begin) -> None:
+    """D-33."""
+    root, point = begin(**QUICK)
+    (root / "folder").mkdir()
+    (root / "folder" / "file").write_bytes(b"content")
+    (root / "file").write_bytes(b"content")
+    _root, other = begin(**QUICK)
+    for name in ("folder", "folder/file", "file"):
+        assert (point / name).stat().st_ino == (other / name).stat().st_ino
+    replace(root / "file", b"another")
+    before = (other / "file").stat().st_ino
+    until("it is seen", lambda: (point / "file").stat().st_size == 7 and (point / "file").read_bytes() == b"another")
+    assert (point / "file").stat().st_ino == before
