@@ -270,11 +270,7 @@ class Contents:
 
     async def fetch(self, content: Content, one: Range) -> None:
         path = self._names.path(content.node)
-        file = await self.work.fetch(self._load, path, content, one)
-        if file is not content.file:
-            if content.file is not None:
-                content.file.close()
-            content.file = file
+        self._kept_by(content, await self.work.fetch(self._load, path, content, one))
 
     async def direct(self, content: Content, asked: Range) -> bytes | memoryview:
         path = self._names.path(content.node)
@@ -287,9 +283,27 @@ class Contents:
             content.file.close()
             content.file = self._open(content.digest, content.size)
 
+    async def keep(self, node: int, data: bytes) -> None:
+        """All of a small file, as the source has it."""
+        content = self.of(node)
+        self._kept_by(content, await self.work.change(self._put, content, Range(0, len(data)), data))
+
+    def _kept_by(self, content: Content, file: File | None) -> None:
+        if file is content.file:
+            return
+        if content is not self._contents.get(content.node):  # it was dropped meanwhile
+            before = file
+        else:
+            before, content.file = content.file, file
+        if before is not None:
+            before.close()
+
     def _load(self, path: bytes, content: Content, one: Range) -> File | None:
         """In a thread. Where the disk has it from now on; None when it took nothing, and memory is what there is."""
-        data, file = self._get(path, content.version, one), content.file
+        return self._put(content, one, self._get(path, content.version, one))
+
+    def _put(self, content: Content, one: Range, data: bytes | memoryview) -> File | None:
+        file = content.file
         try:
             if file is not None and file.use():
                 try:

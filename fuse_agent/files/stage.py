@@ -167,9 +167,9 @@ class Stage:
         return Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, self.sum(status.st_size))
 
     def sum(self, size: int) -> int:
-        found = 1
+        found = 0
         for start in range(0, size, _STEP):
-            found = zlib.crc32(os.pread(self.descriptor, _STEP, start), found)
+            found = sum_of(os.pread(self.descriptor, _STEP, start), found)
         return found
 
     def remove(self) -> None:
@@ -223,6 +223,10 @@ class Staging:
         for one in sorted(self._folder.iterdir()):
             if one.name.isdecimal():
                 yield int(one.name)
+
+
+def sum_of(data: bytes, before: int = 0) -> int:
+    return zlib.crc32(data, before)
 
 
 def write_note(folder: Path, number: int, note: Note) -> None:

@@ -21,7 +21,8 @@ import trio
 from ..sources.base import ChangedError, Kept
 from . import view
 from .ahead import Range
-from .stage import COMPARED, SETTLED, Note, Stage, Staging
+from .content import SMALL
+from .stage import COMPARED, SETTLED, Note, Stage, Staging, sum_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -235,7 +236,28 @@ class Writing:
                 stage.say(stage.note._replace(waits=True))
                 self._work.soon(partial(self._retry, node, stage))
                 return
-        self._leave(node, stage)
+        await self._leave(node, stage)
+
+    async def _leave(self, node: int, stage: Stage) -> None:
+        async with stage.lock:  # who is about to open it has it now
+            if self._stages.get(node) is stage and not self._opens.stage(node):
+                await self._keep(node, stage)
+            if self._stages.get(node) is stage and not self._opens.stage(node):
+                del self._stages[node]
+                stage.remove()
+                self._nodes.unpin(node)
+
+    async def _keep(self, node: int, stage: Stage) -> None:
+        """A small file that was just written is read soon, by experience."""
+        if not self._nodes.parent(node):
+            return
+        if stage.stored is None or not 0 < stage.stored.size <= SMALL:
+            return
+        data = await self._work.ask(os.pread, stage.descriptor, stage.stored.size, 0)
+        if (
+            self._stages.get(node) is stage and sum_of(data) == stage.stored.sum
+        ):  # what the source has, and nothing newer
+            await self._contents.keep(node, data)
 
     def _leave(self, node: int, stage: Stage) -> None:
         if self._stages.get(node) is not stage or self._opens.stage(node):
@@ -255,7 +277,7 @@ class Writing:
                 _LOG.debug("still not stored path=%r reason=%r", stage.note.path, str(error))
             else:
                 _LOG.warning("stored after all path=%r", stage.note.path)
-                self._leave(node, stage)
+                await self._leave(node, stage)
                 return
 
     # --- names -------------------------------------------------------------------------------
