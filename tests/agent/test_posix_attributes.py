@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.places import Place, file, opened, python, python_as
+from tests.support.places import Place, Places, file, opened, python, python_as
 from tests.support.source_suite import failing
 
 SECOND = 10**9
@@ -403,3 +403,13 @@ def test_who_is_root_may_what_modes_allow(place: Place) -> None:
     assert not os.access(path, os.X_OK)
     assert not os.access(place.root / "none", os.F_OK)
     assert os.access(place.root, os.R_OK | os.W_OK | os.X_OK)
+
+
+@pytest.mark.xfail(strict=True, reason="a source is not told who makes a link, so that it is root's")
+@pytest.mark.parametrize("name", ["local", "local-without-passthrough", "persist"])
+def test_who_makes_a_link_owns_it(places: Places, name: str) -> None:
+    """In a sticky folder he could not remove it otherwise."""
+    root = places.take(name).root
+    root.chmod(0o777)
+    python_as(USER, root, "os.symlink('file', 'link')")
+    assert (root / "link").lstat().st_uid == USER

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.places import Place, Places, file, python
+from tests.support.places import KINDS, Place, Places, file, python
 from tests.support.source_suite import failing
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -205,13 +205,24 @@ def test_a_rewound_listing_is_a_new_one(place: Place) -> None:
         assert sorted(one.rest()) == [".", "..", "00001", "00002", "00003", "00004", "new"]
 
 
-def test_thousands_of_small_files_are_made_listed_read_and_removed(place: Place) -> None:
-    names = [f"{index:05}" for index in range(2000)]
-    for name in names:
-        (place.root / name).write_bytes(name.encode() * 50)
-    assert sorted(os.listdir(place.root)) == names
-    assert sum(entry.stat().st_size for entry in os.scandir(place.root)) == 2000 * 250
-    assert all((place.root / name).read_bytes() == name.encode() * 50 for name in names)
-    for name in names:
-        (place.root / name).unlink()
-    assert os.listdir(place.root) == []
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("plain", 2000),
+        ("memory", 2000),
+        ("local", 500),
+        *((name, 300) for name in KINDS if "without" in name),
+        ("persist", 300),
+    ],
+)
+def test_thousands_of_small_files_are_made_listed_read_and_removed(places: Places, name: str, count: int) -> None:
+    root = places.take(name).root
+    names = [f"{index:05}" for index in range(count)]
+    for one in names:
+        (root / one).write_bytes(one.encode() * 50)
+    assert sorted(os.listdir(root)) == names
+    assert sum(entry.stat().st_size for entry in os.scandir(root)) == count * 250
+    assert all((root / one).read_bytes() == one.encode() * 50 for one in names)
+    for one in names:
+        (root / one).unlink()
+    assert os.listdir(root) == []

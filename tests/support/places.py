@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from tests.support.granted import until
 from tests.support.mounted import Mounted, mounted
 
 _COUNT = itertools.count()
@@ -68,6 +69,7 @@ def opened(name: str, folder: Path, **settings: Any) -> Iterator[tuple[Path, Mou
         source = {"kind": "local", "root": str(folder / "root")}
     with mounted(folder, source, passthrough=kind.passthrough, disk=bool(kind.passthrough), **settings) as mount:
         yield mount.point, mount
+        until("all that was written is stored", lambda: not any(mount.staging.iterdir()))
 
 
 class Places:
