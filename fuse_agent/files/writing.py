@@ -254,17 +254,9 @@ class Writing:
         if stage.stored is None or not 0 < stage.stored.size <= SMALL:
             return
         data = await self._work.ask(os.pread, stage.descriptor, stage.stored.size, 0)
-        if (
-            self._stages.get(node) is stage and sum_of(data) == stage.stored.sum
-        ):  # what the source has, and nothing newer
+        # What the source has, and nothing newer.
+        if sum_of(data) == stage.stored.sum and self._nodes.parent(node):
             await self._contents.keep(node, data)
-
-    def _leave(self, node: int, stage: Stage) -> None:
-        if self._stages.get(node) is not stage or self._opens.stage(node):
-            return  # somebody has it open again, or has left it already
-        del self._stages[node]
-        stage.remove()
-        self._nodes.unpin(node)
 
     async def _retry(self, node: int, stage: Stage) -> None:
         pause = _FIRST_PAUSE
