@@ -106,7 +106,7 @@ molecule: env deps installed ## Converge the quickstart twice and verify it
 	@$(dev)/molecule test -s default || { code=$$?; $(dev)/molecule cleanup -s default; exit $$code; }
 
 .PHONY: bench
-bench: bench-ground bench-modules ## Run every benchmark
+bench: bench-ground bench-modules bench-agent ## Run every benchmark
 
 .PHONY: bench-ground
 bench-ground: env deps installed ## Measure how fast a cluster comes up, and its cost when idle (ARGS=--cold compiles all)
@@ -115,6 +115,11 @@ bench-ground: env deps installed ## Measure how fast a cluster comes up, and its
 .PHONY: bench-modules
 bench-modules: env deps ## Measure our modules beside kubernetes.core's (ARGS="--rounds 1 --scale 0.1" for a quick look)
 	@$(dev)/python -m tests.bench.modules $(ARGS)
+
+.PHONY: bench-agent
+bench-agent: env deps ## Measure the file system beside its peers (ARGS=--quick only tries it)
+	-@tools/system-packages s3fs
+	@$(dev)/python -m tests.bench.agent $(ARGS)
 
 # --- what is derived ----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from ..protocol import replies, requests
-from ..protocol.codes import BACKING_CLOSE, BACKING_OPEN, Op
+from ..protocol.codes import BACKING_CLOSE, BACKING_OPEN, Init, Op
 from ..protocol.layout import BACKING
 from .calls import CALLS, FORGETS, caller
 
@@ -35,6 +35,9 @@ _ROW: Final = 32
 _GONE: Final = (errno.ENODEV, errno.ENOTCONN, errno.ECONNABORTED)
 _UNWANTED: Final = errno.ENOENT
 _NAMES: Final = {int(op): op.name for op in Op}
+# What the kernel does by itself from the first such answer on, for the whole mount. Folders are opened: what it kept of their listings
+# it would keep for ever.
+_NEEDLESS: Final = frozenset((Op.OPEN, Op.FLUSH))
 
 
 class GoneError(Exception):
@@ -54,6 +57,7 @@ class Direct:
         """
         self.agreed = agreed
         self._descriptor, self._longest = descriptor, longest
+        self._needless = _NEEDLESS if Init.NO_OPEN_SUPPORT in agreed else frozenset()
         self._buffer = bytearray(agreed.largest + _HEAD)
         self._view = memoryview(self._buffer)
         self._waiting: dict[int, trio.CancelScope] = {}
@@ -148,6 +152,8 @@ class Direct:
     def _begin(self, operations: Operations, nursery: trio.Nursery, request: Request) -> None:
         if request.op == Op.IOCTL:  # Python asks with each open() whether a file is a terminal
             self._refuse(request.number, errno.ENOTTY)
+        elif request.op in self._needless:
+            self._refuse(request.number, errno.ENOSYS)
         elif request.op in CALLS:
             self._call(operations, nursery, request)
         elif request.op == Op.INTERRUPT:

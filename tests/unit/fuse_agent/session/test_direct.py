@@ -18,7 +18,7 @@ from paddleflow_fuse.operations import Absent, Caller, Operations
 from paddleflow_fuse.protocol import layout
 from paddleflow_fuse.protocol.agree import Agreed
 from paddleflow_fuse.protocol.codes import RESENT, Init, Notify, Op
-from paddleflow_fuse.protocol.replies import Entry
+from paddleflow_fuse.protocol.replies import Entry, Handle
 from paddleflow_fuse.session.direct import Direct
 
 AGREED = Agreed(41, Init.ASYNC_READ, 1 << 17, 1 << 17, 0)
@@ -58,9 +58,9 @@ def connected() -> Iterator[tuple[Kernel, int]]:
 
 
 @asynccontextmanager
-async def served(operations: Operations, longest: float = 60.0) -> AsyncIterator[Kernel]:
+async def served(operations: Operations, longest: float = 60.0, agreed: Agreed = AGREED) -> AsyncIterator[Kernel]:
     with connected() as (kernel, descriptor):
-        session = Direct(descriptor, AGREED, longest)
+        session = Direct(descriptor, agreed, longest)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(session.serve, operations)
             yield kernel
@@ -94,6 +94,12 @@ class Slow(Operations):
 
     def forget(self, nodes: Sequence[tuple[int, int]]) -> None:
         self.forgotten += nodes
+
+    def open(self, _caller: Caller, _node: int, _flags: int) -> Handle:
+        return Handle(1)
+
+    def flush(self, _caller: Caller, _node: int, _handle: int) -> None:
+        return None
 
 
 ABSENT = 0
@@ -205,6 +211,17 @@ def test_what_is_not_known_here_is_refused_and_python_is_told_that_no_file_is_a_
             await kernel.send(b"noise")
             number = await kernel.ask(Op.STATFS)
             assert (await kernel.answer())[0] == number
+
+    trio.run(test)
+
+
+@pytest.mark.parametrize(("flag", "error"), [(Init.ASYNC_READ, 0), (Init.NO_OPEN_SUPPORT, errno.ENOSYS)])
+def test_the_kernel_opens_and_closes_by_itself_where_that_was_agreed(flag: Init, error: int) -> None:
+    async def test() -> None:
+        async with served(Slow(), agreed=AGREED._replace(flags=flag)) as kernel:
+            for op, body in ((Op.OPEN, bytes(8)), (Op.FLUSH, bytes(24))):
+                number = await kernel.ask(op, body)
+                assert (await kernel.answer())[:2] == (number, error)
 
     trio.run(test)
 
