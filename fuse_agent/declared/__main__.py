@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brings the file systems of this machine to what is declared; the plan is read as JSON, and what was done is said as JSON.
 
-`kernel` sets parameters of the module fuse; `mounts` mounts, mounts anew, unmounts and moves to the release that is installed; `down` takes
-everything away. With `check` in the plan they only say what they would do.
+`up` sets parameters of the module fuse, then mounts, mounts anew, unmounts, and moves to the release that is installed; `down` takes everything
+away. With `check` in the plan they only say what they would do.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Task:
         return {"did": self.machine.did, "kept": self.machine.kept, "problems": self.problems}
 
 
-def kernel(task: _Task) -> None:
+def _kernel(task: _Task) -> None:
     """What is no longer wanted is set back to what it was."""
     wanted: dict[str, str] = task.plan["parameters"]
     if not Path("/dev/fuse").exists() and task.machine.tell(Step.LOAD, "the module fuse"):
@@ -82,8 +82,9 @@ def kernel(task: _Task) -> None:
         task.machine.keep({**record, "parameters": kept})
 
 
-def mounts(task: _Task) -> None:
+def up(task: _Task) -> None:
     """Every declared file system, and then everything that runs from a release of ours."""
+    _kernel(task)
     if not task.check:
         task.services.reload()
     there, known = task.machine.agents(), task.machine.declared()
@@ -141,6 +142,9 @@ def _remove(task: _Task, roots: list[Path]) -> None:
             else:
                 path.unlink()
     if not task.check:
+        for path in task.places.run.glob("*.json"):
+            if not path.with_suffix(".sock").exists():  # of an agent that has ended
+                path.unlink()
         remove_empty([*map(str, roots), *task.plan["empties"]])
         task.services.reload()
 
@@ -154,7 +158,7 @@ def _real(point: str) -> str:
     return str(Path(os.path.realpath(Path(point).parent), Path(point).name)) if point else ""
 
 
-_VERBS: Final = {"kernel": kernel, "mounts": mounts, "down": down}
+_VERBS: Final = {"up": up, "down": down}
 
 
 def main() -> int:

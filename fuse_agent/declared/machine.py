@@ -74,6 +74,7 @@ class Machine:
 
     def keep(self, record: dict[str, dict[str, Any]]) -> None:
         path = self._places.config / "record.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".new")
         unfinished.write_text(json.dumps(record, sort_keys=True) + "\n", encoding="utf-8")
         unfinished.rename(path)
