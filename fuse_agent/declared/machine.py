@@ -14,6 +14,7 @@ from .. import configuration
 from ..cache.claim import clean
 from ..cache.errors import ForeignError, HeldError, UnsavedError
 from ..session.mount import TYPE, MountError, mounts, unmount
+from ..supervisor.holders import holders
 from . import agents as found_agents
 from .agents import TroubleError, ask, caches, document, status, unsaved, until, wait_for_end
 from .decide import Agent, Step, Wanted, count, some, steps
@@ -140,9 +141,11 @@ class Machine:
             except MountError as error:
                 if error.errno != errno.EBUSY:
                     raise TroubleError(str(error)) from None
+                users = (
+                    "; ".join(str(one) for one in holders(_device(point))[:5]) or "nobody that can be seen from here"
+                )
                 raise TroubleError(
-                    f"{point} stays mounted, since somebody has a file of it open or stands in a folder of it. See who it is: fuser -vm "
-                    f"{point}; or take it from them with fuse_agent_force."
+                    f"{point} stays mounted, since it is used by {users}. End them and run again; or take it from them with fuse_agent_force."
                 ) from None
         elif name and self._services.is_up(name):
             self._services.stop(name, self._patience)

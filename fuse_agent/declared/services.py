@@ -121,7 +121,9 @@ class Runit:
         if not self._is_watched(name):
             return
         folder = str(self._folder(name))
-        _run("sv", "-w", str(int(seconds)), "shutdown", folder, seconds=seconds + _STOPS)
+        # One after the other: what is told when it has finished would take back that runsv is to end.
+        _run("sv", "-w", str(int(seconds)), "down", folder, seconds=seconds + _STOPS)
+        _run("sv", "exit", folder)
         if not until(lambda: not self._is_watched(name), _STOPS):
             raise TroubleError(
                 f"The service {folder} does not stop. See its log in {self._log / name}, then run again."

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from paddleflow_fuse.session.mount import abort, mounts, unmount
 
 from tests.support import plays
+from tests.support.agent_mounts import until
 from tests.support.plays import Play
 from tools import collection, tree
 
@@ -41,12 +41,26 @@ class Machine:
             "fuse_agent_supervisor": "runit",
             "fuse_agent_patience": 30,
         }
-        for name in ("etc", "bin", "cache", "home"):
-            (folder / name).mkdir()
+        for name in (
+            "bin",
+            "cache",
+            "home",
+            "home/.ansible/tmp",
+            "etc/modules-load.d",
+            "etc/modprobe.d",
+            "etc/tmpfiles.d",
+        ):
+            (folder / name).mkdir(parents=True)
+        (folder / "etc/fuse.conf").write_text("# mount_max = 1000\n")
 
     def mount(self, name: str, url: str, options: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
         cache = {"data-cache-path": str(self.folder / "cache" / name), "free-space-ratio": "0.1"}
-        entry = {"name": name, "url": url, "mount_point": str(self.point(name)), "options": {**cache, **(options or {})}}
+        entry = {
+            "name": name,
+            "url": url,
+            "mount_point": str(self.point(name)),
+            "options": {**cache, **(options or {})},
+        }
         return {**entry, **more}
 
     def point(self, name: str) -> Path:
@@ -64,13 +78,24 @@ class Machine:
         )  # fmt: skip
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([str(self.folder / "bin/paddleflow-fuse"), *words], capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [str(self.folder / "bin/paddleflow-fuse"), *words], capture_output=True, text=True, check=False
+        )
 
     def status(self, name: str) -> Any:
         return json.loads(self.command("status", str(self.point(name))).stdout)
 
     def log(self, name: str) -> str:
         return (self.folder / "log/fuse" / name / "current").read_text(encoding="utf-8")
+
+    def says(self, play: Play) -> str:
+        """What was done, or refused."""
+        return play.output.rpartition("TASK [paddleflow.core.fuse_agent : Bring what")[2]
+
+    def files(self) -> set[str]:
+        """All but its user's own."""
+        found = (path.relative_to(self.folder) for path in self.folder.rglob("*"))
+        return {str(path) for path in found if path.parts[0] != "home"}
 
     def mounted(self) -> list[str]:
         return [one.point for one in mounts() if one.point.startswith(f"{self.folder}/")]
@@ -81,21 +106,18 @@ class Machine:
 
     def processes(self) -> list[int]:
         """Of services, agents and their logs."""
-        found = []
-        for pid in (int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit()):
-            if str(self.folder).encode() in plays.command_line(pid) and pid != os.getpid():
-                found.append(pid)
-        return found
+        pids = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit()]
+        return [pid for pid in pids if str(self.folder).encode() in plays.command_line(pid) and pid != os.getpid()]
 
     def end(self) -> None:
-        """However the tests went."""
+        """However the tests went: nobody waits for a mount any more, and nothing of it runs."""
         for one in [one for one in mounts() if one.point.startswith(f"{self.folder}/")]:
             abort(one.device)
             unmount(Path(one.point), lazily=True)
         for folder in (self.folder / "opt/fuse/services").glob("*"):
-            subprocess.run(["sv", "-w", "10", "force-shutdown", str(folder)], capture_output=True, check=False)
-        for path in (self.folder / "home/ansible", self.folder / "opt"):
-            shutil.rmtree(path, ignore_errors=True)
+            for words in (["-w", "10", "force-stop"], ["exit"]):
+                subprocess.run(["sv", *words, str(folder)], capture_output=True, check=False)
+        until(lambda: not self.processes(), "the agents' processes to end")
 
 
 @contextmanager
@@ -121,7 +143,3 @@ def other_wheel(folder: Path) -> Path:
     file = stage / "fuse_agent/__init__.py"
     file.write_text(file.read_text(encoding="utf-8") + "\nNEXT = True\n", encoding="utf-8")
     return collection.build_wheel(stage, folder / "wheel")
-
-
-def names(paths: Sequence[Path]) -> list[str]:
-    return sorted(path.name for path in paths)
