@@ -34,11 +34,15 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from .protocol.agree import Agreed
 from .protocol.codes import Init
 
+# The installation whose code this process runs. Where several lie behind one link, that link may lead elsewhere by now.
+PROGRAM: Final = str(Path(sys.prefix).resolve())
 _LONGEST: Final = 1 << 16
 _MOST_DESCRIPTORS: Final = 4
 # What each word has to have; of what it may have besides, newer releases know.

@@ -148,6 +148,15 @@ def clean(folder: Path) -> None:
         held.release()
 
 
+def is_cache(owner: Path) -> str | None:
+    """What was mounted with the cache whose owner's file that is; None of what is no cache."""
+    try:
+        found = json.loads(owner.read_bytes().partition(b"\n")[0])
+    except (OSError, ValueError):
+        return None
+    return str(found.get("mount", "")) if isinstance(found, dict) and found.get("mark") == _MARK else None
+
+
 def boot_id() -> str:
     """Another one after the machine has started anew."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

@@ -56,6 +56,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--json", action="store_true", help="log lines of JSON")
     one.set_defaults(run_command=_mount)
 
+    one = verbs.add_parser("run", help="mount what a file of JSON declares, and serve it in the foreground")
+    one.add_argument("file", type=Path, help="with url and point, and where they are wanted options and secrets")
+    one.set_defaults(run_command=_run)
+
     one = verbs.add_parser("umount", help="store what is not stored yet, and unmount")
     one.add_argument("point", type=Path)
     one.add_argument(
@@ -101,6 +105,13 @@ def _mount(given: argparse.Namespace) -> int:
         mount.in_background(file, given.log, as_json)
     else:
         mount.in_foreground(file, as_json)
+    return 0
+
+
+def _run(given: argparse.Namespace) -> int:
+    wanted = mount.declared(given.file)
+    file = mount.write(given.run, wanted.url, wanted.point, wanted.options, wanted.secrets, wanted.label)
+    mount.in_foreground(file, wanted.options.get("log-format") == "json")
     return 0
 
 

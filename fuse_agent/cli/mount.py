@@ -9,9 +9,9 @@ import socket
 import subprocess
 import sys
 import time
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paddleflow_core.model import mount as model
 from paddleflow_core.model.stores import SECRETS
@@ -20,7 +20,7 @@ from .. import configuration as configured
 from ..configuration import OptionsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..configuration import Configuration
 
@@ -51,9 +51,37 @@ def options(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def write(run: Path, url: str, point: Path, given: dict[str, str], secrets: Path | None) -> Path:
+class Declared(NamedTuple):
+    url: str
+    point: Path
+    options: dict[str, Any]
+    secrets: Path | None  # where they lie
+    label: str  # the file's name and what was in it
+
+
+def declared(file: Path) -> Declared:
+    """What a file of JSON says: ``url``, ``point``, and where they are wanted ``options`` and ``secrets``.
+
+    :raises OptionsError:
+    """
+    text = file.read_bytes()
+    try:
+        found = json.loads(text)
+        if unknown := sorted(set(found) - {"url", "point", "options", "secrets"}):
+            raise OptionsError(f"{file} has no field {unknown[0]}. It has url, point, options and secrets.")
+        url, point, given, secrets = found["url"], found["point"], found.get("options", {}), found.get("secrets")
+        label = f"{file.stem}:{sha256(text).hexdigest()}"
+        return Declared(url, Path(point), dict(given), Path(secrets) if secrets else None, label)
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise OptionsError(
+            f'{file} is no object of JSON with url and point. Write {{"url": "s3://...", "point": "/mnt/...", "options": {{}}}}.'
+        ) from None
+
+
+def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: Path | None, label: str = "") -> Path:
     """The file from which the supervisor reads what the mount is to be.
 
+    :param label: what a status is to say of where it comes from
     :raises OptionsError:
     """
     held: dict[str, Any] = json.loads(secrets.read_text(encoding="utf-8")) if secrets else {}
@@ -63,6 +91,7 @@ def write(run: Path, url: str, point: Path, given: dict[str, str], secrets: Path
         "point": str(point),
         "source": url,
         "run": str(run),
+        "label": label,
         **_session(wanted),
         "files": {
             "url": url,

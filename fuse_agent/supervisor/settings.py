@@ -23,6 +23,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "largest": 1 << 20,
     "read_ahead_kib": 1024,
     "run": "/run/paddleflow/fuse",
+    "label": "",
     "grace": 30.0,
     "hand_over": 10.0,
     "longest": 300.0,
@@ -47,6 +48,7 @@ class Settings(NamedTuple):
     wish: Wish
     read_ahead_kib: int
     run: Path  # the folder of the socket by which a mount is asked and told
+    label: str  # by which whoever declared it knows it, and what it was declared as
     grace: float  # seconds to store what is not stored when the mount is to end
     hand_over: float  # seconds to end what was begun when another worker takes over
     longest: float  # seconds of an operation
@@ -99,6 +101,7 @@ def parse(text: str | bytes) -> Settings:
         ),
         read_ahead_kib=value["read_ahead_kib"],
         run=Path(value["run"]),
+        label=value["label"],
         grace=value["grace"],
         hand_over=value["hand_over"],
         longest=value["longest"],

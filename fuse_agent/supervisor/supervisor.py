@@ -16,7 +16,7 @@ import time
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ..control import memory, store
+from ..control import PROGRAM, memory, store
 from ..logs import facts
 from . import again, process
 from .asks import Asks
@@ -201,6 +201,8 @@ class Supervisor:
     def _state(self) -> dict[str, Any]:
         crew = self._crew
         return {
+            "label": self._settings.label,
+            "program": PROGRAM,
             "pid": os.getpid(),
             "worker_pid": crew.worker.pid if crew.worker else None,
             "serves": crew.serving is not None,

@@ -20,6 +20,7 @@ from ..cache.disk import Disk
 from ..cache.errors import ForeignError, HeldError
 from ..cache.memory import Memory
 from ..cache.room import Limits
+from ..control import PROGRAM
 from ..files.stage import Staging
 from ..files.system import FileSystem, Parts
 from ..files.warm import paths_of
@@ -65,6 +66,7 @@ class Served:
 
     def status(self) -> dict[str, Any]:
         return {
+            "program": PROGRAM,
             "files": self._files.status(),
             "disk": self._disk.status() if self._disk else {},
             "memory": {"budget": self._memory.budget, "used": self._memory.used, "evictions": self._memory.evictions},

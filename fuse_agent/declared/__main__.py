@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings the file systems of this machine to what is declared; the plan is read as JSON, and what was done is said as JSON.
+
+`up` sets parameters of the module fuse, then mounts, mounts anew, unmounts, and moves to the release that is installed; `down` takes everything
+away. With `check` in the plan they only say what they would do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from paddleflow_core.model import mount as model
+
+from .agents import TroubleError, caches
+from .decide import Agent, Step, Wanted, is_due, is_ours
+from .machine import Machine, Places, remove_empty, waits
+from .services import Runit, Services, Systemd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PARAMETERS: Final = Path("/sys/module/fuse/parameters")
+
+
+class _Task:
+    """
+    :ivar problems: what could not be done
+    """
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.plan, self.check, self.force = plan, bool(plan["check"]), bool(plan["force"])
+        base = Path(plan["base"])
+        cache = Path(model.defaults()["data-cache-path"])
+        self.places = Places(Path(plan["config"]), base / "releases", Path(plan["run"]), cache)
+        services: Services = Systemd() if plan["supervisor"] == "systemd" else Runit(base, Path(plan["log"]))
+        self.services = services
+        self.machine = Machine(self.places, services, float(plan["patience"]), check=self.check, force=self.force)
+        self.problems: list[str] = []
+
+    def tried(self, how: Callable[[], None]) -> None:
+        """What one cannot do holds up no other."""
+        try:
+            how()
+        except (TroubleError, OSError) as error:
+            self.problems.append(str(error))
+
+    def answer(self) -> dict[str, Any]:
+        return {"did": self.machine.did, "kept": self.machine.kept, "problems": self.problems}
+
+
+def _kernel(task: _Task) -> None:
+    """What is no longer wanted is set back to what it was."""
+    wanted: dict[str, str] = task.plan["parameters"]
+    if not Path("/dev/fuse").exists() and task.machine.tell(Step.LOAD, "the module fuse"):
+        done = subprocess.run(["modprobe", "fuse"], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise TroubleError(f"This kernel has no FUSE, and its module cannot be loaded: {done.stderr.strip()}")
+    record = task.machine.record()
+    before: dict[str, str] = record["parameters"]
+    for name, value in sorted({**before, **wanted}.items()):
+        path = _PARAMETERS / name
+        try:
+            now = path.read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            raise TroubleError(
+                f"fuse of this kernel has no parameter {name}; it has {', '.join(sorted(one.name for one in _PARAMETERS.iterdir()))}. Take it out of "
+                "fuse_agent_parameters, or boot a newer kernel."
+            ) from None
+        if now != value and task.machine.tell(Step.SET, f"fuse.{name} to {value}"):
+            path.write_text(value, encoding="ascii")
+            record["parameters"] = {**record["parameters"], name: before.get(name, now)}
+    kept = {name: value for name, value in record["parameters"].items() if name in wanted}
+    if kept != before and not task.check:
+        task.machine.keep({**record, "parameters": kept})
+
+
+def up(task: _Task) -> None:
+    """Every declared file system, and then everything that runs from a release of ours."""
+    _kernel(task)
+    if not task.check:
+        task.services.reload()
+    there, known = task.machine.agents(), task.machine.declared()
+    for one in task.plan["mounts"]:
+        point = one["point"] or known.get(one["name"], {}).get("point", "")
+        wanted = Wanted(one["name"], one["state"], _real(point), one["digest"])
+        agent = _of(wanted.name, there) or next((found for found in there if found.point == wanted.point), None)
+        task.tried(partial(task.machine.bring, wanted, agent))
+    release = task.places.releases / task.plan["release"]
+    for agent in there if task.check else task.machine.agents():
+        if is_due(agent, str(task.places.releases), release.name):
+            task.tried(partial(task.machine.move, agent, release))
+
+
+def down(task: _Task) -> None:
+    """Nothing is unmounted before all of it is stored, and nothing removed before all of it is unmounted."""
+    machine, known = task.machine, task.machine.declared()
+    ours = [agent for agent in machine.agents() if is_ours(agent, str(task.places.releases))]
+    roots, served = list(machine.roots()), {agent.point for agent in ours}
+    if not task.force:
+        for agent in ours:
+            task.tried(partial(machine.require_stored, agent))
+        task.problems += [
+            waits(folder, files)
+            for root in roots
+            for folder, point, files in caches(root)
+            if files and point not in served
+        ]
+    if task.problems:
+        return
+    for agent in ours:
+        if agent.name not in known:
+            wanted = Wanted(agent.name, "unmounted", agent.point, "")
+            task.tried(partial(machine.bring, wanted, agent))
+    for name, one in known.items():
+        wanted = Wanted(name, "absent", _real(one.get("point", "")), "")
+        task.tried(partial(machine.bring, wanted, _of(name, ours)))
+    if not task.problems:
+        _remove(task, roots)
+
+
+def _remove(task: _Task, roots: list[Path]) -> None:
+    machine = task.machine
+    for root in roots:
+        for folder, _point, files in caches(root):
+            if not files and not task.check:  # of what was mounted by hand
+                machine.clean(folder)
+    for name, value in machine.record()["parameters"].items():
+        if machine.tell(Step.SET, f"fuse.{name} to {value}"):
+            (_PARAMETERS / name).write_text(value, encoding="ascii")
+    for path in map(Path, task.plan["removes"]):
+        if os.path.lexists(path) and machine.tell(Step.REMOVE, str(path)):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    if not task.check:
+        for path in task.places.run.glob("*.json"):
+            if not path.with_suffix(".sock").exists():  # of an agent that has ended
+                path.unlink()
+        remove_empty([*map(str, roots), *task.plan["empties"]])
+        task.services.reload()
+
+
+def _of(name: str, there: list[Agent]) -> Agent | None:
+    return next((agent for agent in there if agent.name == name), None)
+
+
+def _real(point: str) -> str:
+    """As an agent says it; without a look at the mount itself, which may hang."""
+    return str(Path(os.path.realpath(Path(point).parent), Path(point).name)) if point else ""
+
+
+_VERBS: Final = {"up": up, "down": down}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m paddleflow_fuse.declared", description=__doc__.partition("\n")[0])
+    parser.add_argument("verb", choices=list(_VERBS))
+    given = parser.parse_args()
+    task = _Task(json.load(sys.stdin))
+    task.tried(partial(_VERBS[given.verb], task))
+    json.dump(task.answer(), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agents of a machine, each asked by its socket, and what their caches hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from ..cache.claim import OWNER, STAGING, is_cache
+from ..files.stage import read_note
+from .decide import Agent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_ANSWER: Final = 10.0  # seconds in which an agent says how it is
+_PAUSE: Final = 0.05
+
+
+class TroubleError(Exception):
+    """For a person: what is the matter, and what to do."""
+
+
+def ask(path: str, do: str, seconds: float = _ANSWER) -> dict[str, Any]:
+    """The whole answer.
+
+    :raises OSError: when there is none in that time
+    """
+    with socket.socket(socket.AF_UNIX) as end:
+        end.settimeout(seconds)
+        end.connect(path)
+        end.sendall(json.dumps({"do": do}).encode() + b"\n")
+        found: dict[str, Any] = {}
+        with end.makefile("rb") as lines:
+            for line in lines:
+                found |= json.loads(line)
+                if found.get("done"):
+                    return found
+    raise ConnectionError("it ended before it answered")
+
+
+def status(path: str) -> Agent:
+    """
+    :raises OSError:
+    """
+    found = ask(path, "status")
+    worker = found.get("worker")
+    programs = (found.get("program", ""), worker.get("program", "") if isinstance(worker, dict) else "")
+    label, point = found.get("label", ""), found["mount"]["point"]
+    return Agent(path, point, label, found["pid"], found["worker_pid"] or 0, found["serves"], programs)
+
+
+def agents(folder: Path) -> list[Agent]:
+    """
+    :raises TroubleError: of one that is there and does not answer
+    """
+    found = []
+    for path in sorted(folder.glob("*.sock")):
+        try:
+            found.append(status(str(path)))
+        except (FileNotFoundError, ConnectionRefusedError):
+            continue  # it has ended, and its socket lies here still
+        except (OSError, ValueError) as error:
+            raise TroubleError(f"The agent at {path} does not answer ({error}). See its log, then run again.") from None
+    return found
+
+
+def unsaved(agent: Agent, seconds: float, roots: Iterator[Path]) -> list[str]:
+    """What its store does not take; all of it is offered first."""
+    try:
+        found = ask(agent.socket, "save", seconds)
+    except OSError as error:  # it is still waiting for its store
+        waiting = [
+            name for root in roots for _folder, point, files in caches(root) if point == agent.point for name in files
+        ]
+        return waiting or [f"what it holds is not known, since it does not answer ({error})"]
+    return [f"not known ({found['error']})"] if "error" in found else list(found["unsaved"])
+
+
+def caches(root: Path) -> Iterator[tuple[Path, str, list[str]]]:
+    """Each folder of a cache, what was mounted with it, and the names of what was written and is stored nowhere else."""
+    for owner in sorted(root.glob(f"*/*/{OWNER}")):
+        point = is_cache(owner)
+        if point is not None:
+            yield owner.parent, point, _dirty(owner.parent / STAGING)
+
+
+def _dirty(staging: Path) -> list[str]:
+    if not staging.is_dir():
+        return []
+    return [_name(staging, int(one.name)) for one in sorted(staging.iterdir()) if one.name.isdecimal()]
+
+
+def _name(staging: Path, number: int) -> str:
+    """By the note beside it; by itself where that is damaged."""
+    try:
+        return read_note(staging, number).path.decode(errors="backslashreplace")
+    except (OSError, ValueError, TypeError, KeyError):
+        return str(staging / str(number))
+
+
+def wait_for_end(process: int, seconds: float) -> bool:
+    try:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], seconds)[0])
+    finally:
+        os.close(descriptor)
+
+
+def until(found: Callable[[], Any], seconds: float) -> Any:
+    """What is found, once it is. Nothing announces it, so it is asked for, within a bound."""
+    deadline = time.monotonic() + seconds
+    while not (value := found()) and time.monotonic() < deadline:
+        time.sleep(_PAUSE)
+    return value
+
+
+def document(path: Path) -> dict[str, Any]:
+    """What lies there; nothing, where it is missing or damaged."""
+    with suppress(OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}

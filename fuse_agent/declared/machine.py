@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does to a machine what was decided, and notes what was not there before, to take it away again."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import configuration
+from ..cache.claim import clean
+from ..cache.errors import ForeignError, HeldError, UnsavedError
+from ..session.mount import TYPE, MountError, mounts, unmount
+from ..supervisor.holders import holders
+from . import agents as found_agents
+from .agents import TroubleError, ask, caches, document, status, unsaved, until, wait_for_end
+from .decide import Agent, Step, Wanted, count, some, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .services import Services
+
+
+class Places(NamedTuple):
+    """
+    :ivar config: the folder with ``mounts``, ``secrets`` and the record
+    :ivar releases: the folder of the installations
+    :ivar run: the folder of the sockets
+    :ivar cache: where caches lie unless it is declared
+    """
+
+    config: Path
+    releases: Path
+    run: Path
+    cache: Path
+
+
+class Machine:
+    """
+    :ivar did: what was done, or in a check would be, in words
+    :ivar kept: what stays although it was to go, and why
+    """
+
+    def __init__(self, places: Places, services: Services, patience: float, *, check: bool, force: bool) -> None:
+        self._places, self._services, self._patience = places, services, patience
+        self._check, self._force = check, force
+        self.did: list[str] = []
+        self.kept: list[str] = []
+
+    def agents(self) -> list[Agent]:
+        return found_agents.agents(self._places.run)
+
+    def declared(self) -> dict[str, dict[str, Any]]:
+        """What lies there of each, by name."""
+        return {path.stem: document(path) for path in sorted((self._places.config / "mounts").glob("*.json"))}
+
+    def roots(self) -> Iterator[Path]:
+        """Folders of caches."""
+        yield self._places.cache
+        yield from {self._root(name) for name in self.declared()} - {self._places.cache}
+
+    def tell(self, step: Step, what: str) -> bool:
+        """Whether it is to be done."""
+        self.did.append(step.told(what, self._check))
+        return not self._check
+
+    # --- what was not there before -----------------------------------------------------------------
+
+    def record(self) -> dict[str, dict[str, Any]]:
+        return {"folders": {}, "parameters": {}, **document(self._places.config / "record.json")}
+
+    def keep(self, record: dict[str, dict[str, Any]]) -> None:
+        path = self._places.config / "record.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".new")
+        unfinished.write_text(json.dumps(record, sort_keys=True) + "\n", encoding="utf-8")
+        unfinished.rename(path)
+
+    def _make(self, name: str, folder: Path, mode: int) -> None:
+        missing = [str(one) for one in (folder, *folder.parents) if not one.exists()]
+        if missing:
+            record = self.record()
+            record["folders"][name] = sorted({*record["folders"].get(name, []), *missing})
+            self.keep(record)
+            folder.mkdir(mode=mode, parents=True)
+
+    # --- steps -------------------------------------------------------------------------------------
+
+    def bring(self, wanted: Wanted, agent: Agent | None) -> None:
+        """
+        :raises TroubleError:
+        """
+        point = agent.point if agent else wanted.point
+        known = (self._places.config / "mounts" / f"{wanted.name}.json").exists()
+        dead = agent is None and bool(point) and _is_ours(point)
+        for step in list(steps(wanted, agent, dead=dead, up=self._services.is_up(wanted.name), known=known)):
+            if step is Step.UNMOUNT:
+                self._unmount(wanted.name, point, agent)
+            elif step is Step.MOUNT:
+                self._mount(wanted)
+            elif step is Step.ENABLE:
+                if self.tell(step, wanted.name):
+                    self._services.enable(wanted.name)
+            elif step is Step.DISABLE:
+                if self.tell(step, wanted.name):
+                    self._services.stop(wanted.name, self._patience)
+            else:
+                self._forget(wanted.name, point)
+
+    def _mount(self, wanted: Wanted) -> None:
+        if not self.tell(Step.MOUNT, f"{wanted.name} on {wanted.point}"):
+            return
+        root = self._root(wanted.name)
+        if not _is_ours(wanted.point):
+            self._make(wanted.name, Path(wanted.point), 0o755)
+        self._make(wanted.name, root, 0o700)
+        self._clean_others(wanted, root)
+        self._services.start(wanted.name)
+
+        def settled() -> str:
+            there = any(one.label == wanted.label and one.serves for one in self.agents())
+            return "mounted" if there else "failed" if self._services.has_failed(wanted.name) else ""
+
+        if until(settled, self._patience) != "mounted":
+            raise TroubleError(
+                f"{wanted.name} is not mounted on {wanted.point}, which is tried again and again. It says: {self._services.says(wanted.name)}"
+            )
+
+    def _unmount(self, name: str, point: str, agent: Agent | None) -> None:
+        if agent and not self._force:
+            self.require_stored(agent)
+        if not self.tell(Step.UNMOUNT, f"{name or 'what was mounted by hand'} from {point}"):
+            return
+        if agent is None or not self._force:
+            try:
+                unmount(Path(point), lazily=agent is None)
+            except MountError as error:
+                if error.errno != errno.EBUSY:
+                    raise TroubleError(str(error)) from None
+                users = (
+                    "; ".join(str(one) for one in holders(_device(point))[:5]) or "nobody that can be seen from here"
+                )
+                raise TroubleError(
+                    f"{point} stays mounted, since it is used by {users}. End them and run again; or take it from them with fuse_agent_force."
+                ) from None
+        elif name and self._services.is_up(name):
+            self._services.stop(name, self._patience)
+        else:
+            ask(agent.socket, "stop")
+        if agent and not wait_for_end(agent.pid, self._patience):
+            raise TroubleError(f"The agent {agent.pid} of {point} does not end. See its log, then run again.")
+
+    def require_stored(self, agent: Agent) -> None:
+        """
+        :raises TroubleError: that names what its store does not take
+        """
+        found = unsaved(agent, self._patience, self.roots())
+        if found:
+            raise TroubleError(
+                f"{agent.point} holds {count(found)} that its store does not take and that nobody else has: {some(found)}. Mend the store and "
+                "run again; or unmount all the same with fuse_agent_force, which leaves them in the cache folder."
+            )
+
+    def _forget(self, name: str, point: str) -> None:
+        """Configuration, logs and caches; of these not what holds files that nobody else has."""
+        found = [(folder, files) for folder, mounted, files in caches(self._root(name)) if mounted == point]
+        waiting = [waits(folder, files) for folder, files in found if files]
+        if waiting and not self._force:
+            raise TroubleError("\n".join(waiting))
+        self.kept += waiting
+        if not self.tell(Step.FORGET, name):
+            return
+        for folder, files in found:
+            if not files:
+                self.clean(folder)
+        self._services.forget(name)
+        for path in self._places.run.glob("*.json"):
+            if str(document(path).get("label", "")).startswith(f"{name}:"):
+                path.unlink()
+        record = self.record()
+        for made in sorted(record["folders"].pop(name, []), reverse=True):
+            with suppress(OSError):
+                Path(made).rmdir()  # unless there is something in it
+        self.keep(record)
+        # Last: by it a run that comes after one that was killed finds what is left.
+        for kind in ("secrets", "mounts"):
+            (self._places.config / kind / f"{name}.json").unlink(missing_ok=True)
+
+    def move(self, agent: Agent, release: Path) -> None:
+        """Its supervisor becomes the code of that release, and brings a worker of its own; the mount is the same.
+
+        :raises TroubleError:
+        """
+        if not self.tell(Step.MOVE, agent.point):
+            return
+        device = _device(agent.point)
+        answer = ask(agent.socket, "upgrade-supervisor", self._patience)
+
+        def moved() -> bool:
+            with suppress(OSError, ValueError):  # for a moment nobody answers
+                now = status(agent.socket)
+                return (
+                    now.pid == agent.pid and now.worker not in (0, agent.worker) and set(now.programs) == {str(release)}
+                )
+            return False
+
+        if "error" in answer or not until(moved, self._patience) or _device(agent.point) != device:
+            why = answer.get("error", "the new code does not serve")
+            raise TroubleError(f"{agent.point} is not served by {release}: {why}. See its log, then run again.")
+
+    # --- caches ------------------------------------------------------------------------------------
+
+    def clean(self, folder: Path) -> None:
+        try:
+            clean(folder)
+        except (HeldError, ForeignError, UnsavedError, OSError) as error:
+            self.kept.append(str(error))
+            return
+        with suppress(OSError):
+            folder.parent.rmdir()  # other caches of the same files may be there
+
+    def _clean_others(self, wanted: Wanted, root: Path) -> None:
+        """Caches of the same mount with other options, which nobody would read again."""
+        given = configuration.read(*self._given(wanted.name))
+        own = root / configuration.folder(given) / configuration.tag(given)
+        for folder, point, files in caches(root):
+            if point == wanted.point and folder != own:
+                if files:
+                    self.kept.append(waits(folder, files))
+                else:
+                    self.clean(folder)
+
+    def _given(self, name: str) -> tuple[str, dict[str, Any]]:
+        found = document(self._places.config / "mounts" / f"{name}.json")
+        return found.get("url", ""), found.get("options", {})
+
+    def _root(self, name: str) -> Path:
+        given = self._given(name)[1].get("data-cache-path", "").rstrip("/")
+        return Path(given) if given else self._places.cache
+
+
+def waits(folder: Path, files: list[str]) -> str:
+    return (
+        f"{folder}/staging holds {count(files)} that nobody else has: {some(files)}. Mount the file system again with the same options, which "
+        "stores them, or move them away."
+    )
+
+
+def _is_ours(point: str) -> bool:
+    return any(one.point == point and one.type == TYPE for one in mounts())
+
+
+def _device(point: str) -> str:
+    """Of what is uppermost there; another mount has another."""
+    return next((one.device for one in reversed(mounts()) if one.point == point), "")
+
+
+def remove_empty(paths: list[str]) -> None:
+    for path in paths:
+        with suppress(OSError):
+            os.rmdir(path)  # noqa: PTH106

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The role fuse_agent on this machine, as a user runs it from the built collection: real mounts, a real bucket, a real runit.
+
+Where systemd is the first process its unit does what runit does here; tests/unit/roles/fuse_agent reads the unit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from paddleflow_fuse.sources.s3.options import Options
+
+from tests.support import agent_role
+from tests.support.agent_client import content
+from tests.support.agent_mounts import Client, until
+from tests.support.agent_role import Machine
+from tests.support.minio import KEYS, Minio, minio
+from tests.support.relay import Relay
+
+SECRETS = {"accessKey": KEYS.key, "secretKey": KEYS.secret}
+SIZE = 100_000
+BRING = "paddleflow.core.fuse_agent : Bring what is there to what is declared (up)"
+WOULD = "paddleflow.core.fuse_agent : Say what would be mounted"
+
+
+@pytest.fixture(scope="session")
+def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return agent_role.installed(tmp_path_factory.mktemp("collection"))
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory, collections: Path) -> Iterator[Machine]:
+    """With an agent; each test declares file systems of its own."""
+    with agent_role.machine(tmp_path_factory.mktemp("machine"), collections) as one:
+        one.play().ok()
+        yield one
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, collections: Path) -> Iterator[Machine]:
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    with agent_role.machine(folder, collections) as one:
+        yield one
+
+
+@pytest.fixture
+def machine(shared: Machine) -> Iterator[Machine]:
+    shared.declared = []
+    yield shared
+    if shared.declared:
+        names = [{"name": one["name"], "state": "absent"} for one in shared.declared]
+        shared.play(fuse_agent_mounts=names, fuse_agent_force=True).ok()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    for place in range(4):
+        (folder / f"file{place}").write_bytes(content(f"file{place}", SIZE))
+    return folder
+
+
+def bucket_of(machine: Machine, name: str, bucket: Options, endpoint: str, **more: Any) -> dict[str, Any]:
+    properties = {"endpoint": endpoint, "region": "us-east-1", "s3ForcePathStyle": True}
+    return machine.mount(name, f"s3://{bucket.bucket}", properties=properties, secrets=SECRETS, **more)
+
+
+def planted(server: Minio, bucket: Options) -> None:
+    for place in range(4):
+        server.client.put_object(Bucket=bucket.bucket, Key=f"file{place}", Body=content(f"file{place}", SIZE))
+
+
+def address(server: Minio) -> tuple[str, int]:
+    parts = urlsplit(server.url)
+    assert parts.hostname
+    assert parts.port
+    return parts.hostname, parts.port
+
+
+def test_from_a_bare_machine_to_a_bare_machine(fresh: Machine, source: Path, tmp_path: Path) -> None:
+    """Nothing is unmounted while the store is away and somebody's data is nowhere else."""
+    data = tmp_path / "minio"
+    data.mkdir()
+    before = fresh.files()
+    with ExitStack() as stack:
+        with minio(data) as server:
+            bucket = server.bucket()
+            planted(server, bucket)
+            relay = Relay(address(server))
+            stack.callback(relay.close)
+            local = fresh.mount("local", f"local:/{source}")
+            fresh.declared = [local, bucket_of(fresh, "corpus", bucket, f"http://127.0.0.1:{relay.port}")]
+
+            checked = fresh.play("--check", "--diff").ok()
+            assert fresh.files() == before
+            assert "would mount corpus on" in checked.output
+
+            first = fresh.play("--diff", "-vvv").ok()
+            # What is mounted on a bare machine is said by a task of its own, since nothing is there that could be asked.
+            assert [WOULD if task == BRING else task for task in dict.fromkeys(first.changed_tasks())] == list(
+                dict.fromkeys(checked.changed_tasks())
+            )
+            for play in (checked, first):
+                assert KEYS.secret not in play.output
+            for name in ("local", "corpus"):
+                assert (fresh.point(name) / "file1").read_bytes() == content("file1", SIZE)
+            secrets = fresh.folder / "etc/paddleflow/fuse/secrets"
+            assert secrets.stat().st_mode & 0o777 == 0o700
+            assert (secrets / "corpus.json").stat().st_mode & 0o777 == 0o600
+            assert json.loads((secrets / "corpus.json").read_text()) == SECRETS
+            shown = "".join(
+                path.read_text()
+                for path in (fresh.folder / "etc").rglob("*")
+                if path.is_file() and secrets not in path.parents
+            )
+            assert KEYS.secret not in shown
+            assert KEYS.secret not in fresh.log("corpus")
+            assert "user_allow_other" in (fresh.folder / "etc/fuse.conf").read_text().splitlines()
+            limits = Path(f"/proc/{fresh.status('local')['worker_pid']}/limits").read_text()
+            assert "1048576" in next(line for line in limits.splitlines() if line.startswith("Max open files"))
+
+            for arguments in ([], ["--check", "--diff"]):
+                assert fresh.play(*arguments).ok().changed_tasks() == []
+            assert len(fresh.mounted()) == 2
+
+        # The store is gone.
+        relay.cut()
+        writer = stack.enter_context((fresh.point("corpus") / "new").open("wb", buffering=0))
+        writer.write(b"nobody else has it")
+        for arguments in (["--check"], []):
+            refused = fresh.play(*arguments, fuse_agent_state="absent", fuse_agent_patience=3)
+            assert refused.code == 2
+            assert "holds 1 file that its store does not take and that nobody else has: new." in refused.output
+            assert len(fresh.mounted()) == 2
+
+        with minio(data) as server:
+            relay.target = address(server)
+            busy = fresh.play(fuse_agent_state="absent")
+            assert busy.code == 2
+            assert f"{fresh.point('corpus')} stays mounted, since it is used by {os.getpid()} " in busy.output
+            writer.close()
+            assert fresh.play(fuse_agent_state="absent").ok().changed_tasks() != []
+            assert server.client.get_object(Bucket=bucket.bucket, Key="new")["Body"].read() == b"nobody else has it"
+    assert fresh.mounted() == []
+    assert fresh.processes() == []
+    assert fresh.files() == before
+    assert fresh.play(fuse_agent_state="absent").ok().changed_tasks() == []
+
+
+def test_only_what_was_changed_is_mounted_anew(machine: Machine, source: Path, server: Minio, bucket: Options) -> None:
+    planted(server, bucket)
+    still, corpus = machine.mount("still", f"local:/{source}"), bucket_of(machine, "corpus", bucket, server.url)
+    other = {
+        **machine.mount("other", f"local:/{source}"),
+        "options": {**still["options"], "data-cache-path": str(machine.folder / "cache/2")},
+    }
+    machine.declared = [still, other, corpus]
+    machine.play().ok()
+    before = {name: machine.mount_id(name) for name in ("still", "other", "corpus")}
+    assert (machine.point("corpus") / "file0").read_bytes() == content("file0", SIZE)
+
+    # Other keys, which are wrong: who reads what is not cached is told so, and the mount is the same.
+    other["options"]["attr-timeout"] = 7
+    corpus["secrets"] = {**SECRETS, "secretKey": "rotated-too-far"}
+    checked = machine.play("--check").ok()
+    done = machine.play().ok()
+    assert checked.changed_tasks() == done.changed_tasks()
+    assert machine.mount_id("still") == before["still"]
+    assert machine.mount_id("corpus") == before["corpus"]
+    assert machine.mount_id("other") != before["other"]
+    assert len(list((machine.folder / "cache/2").glob("*/*"))) == 1, "the cache of other options stays"
+    with pytest.raises(PermissionError):
+        (machine.point("corpus") / "file1").read_bytes()
+
+    corpus["secrets"] = SECRETS
+    other["state"] = "unmounted"
+    machine.play().ok()
+    assert machine.mount_id("corpus") == before["corpus"]
+    assert (machine.point("corpus") / "file1").read_bytes() == content("file1", SIZE)
+    assert str(machine.point("other")) not in machine.mounted()
+
+    machine.play(fuse_agent_mounts=[{"name": "other", "state": "absent"}]).ok()
+    assert not machine.point("other").exists()
+    assert not (machine.folder / "cache/2").exists()
+    assert machine.mount_id("still") == before["still"]
+
+
+def test_another_release_is_taken_into_use_under_readers(machine: Machine, source: Path, tmp_path: Path) -> None:
+    machine.declared = [machine.mount("still", f"local:/{source}")]
+    machine.play().ok()
+    before, mount_id = machine.status("still"), machine.mount_id("still")
+    reader = Client("read", *(str(machine.point("still") / f"file{place}") for place in range(4)))
+    try:
+        reader.line()
+        wheel = {"fuse_agent_wheel": str(agent_role.other_wheel(tmp_path))}
+        assert f"would move {machine.point('still')}" in machine.play("--check", **wheel).ok().output
+        machine.play(**wheel).ok()
+        said = reader.last()
+    finally:
+        reader.close()
+    assert said["errors"] == []
+    assert said["reads"] > 0
+    after = machine.status("still")
+    assert machine.mount_id("still") == mount_id
+    assert after["pid"] == before["pid"]
+    assert after["worker_pid"] != before["worker_pid"]
+    assert {after["program"], after["worker"]["program"]} == {str((machine.folder / "opt/fuse/current").resolve())}
+    assert after["program"] != before["program"]
+    assert len(list((machine.folder / "opt/fuse/releases").iterdir())) == 1
+    assert machine.play(**wheel).ok().changed_tasks() == []
+
+
+def test_what_cannot_be_mounted_says_why_and_holds_up_no_other(machine: Machine, source: Path, tmp_path: Path) -> None:
+    later = tmp_path / "later"
+    machine.declared = [machine.mount("later", f"local:/{later}"), machine.mount("still", f"local:/{source}")]
+    failed = machine.play()
+    assert failed.code == 2
+    assert f"later is not mounted on {machine.point('later')}" in failed.output
+    assert str(later) in machine.says(failed)
+    assert machine.mounted() == [str(machine.point("still"))]
+    # It is tried again, and so it comes when its place does.
+    later.mkdir()
+    until(lambda: str(machine.point("later")) in machine.mounted(), "what was tried again")
+    until(lambda: machine.status("later")["serves"], "a worker")
+    assert machine.play().ok().changed_tasks() == []
+
+    # Who serves it is killed, and it comes back.
+    os.kill(machine.status("still")["pid"], signal.SIGKILL)
+    until(lambda: machine.command("status", str(machine.point("still"))).returncode == 0, "another supervisor")
+    until(lambda: machine.status("still")["serves"], "another worker")
+    assert (machine.point("still") / "file1").read_bytes() == content("file1", SIZE)
+
+    # Somebody who knows nothing of the role unmounts it, and it stays so until the role is run.
+    machine.command("umount", str(machine.point("still"))).check_returncode()
+    assert str(machine.point("still")) not in machine.mounted()
+    machine.play().ok()
+    assert str(machine.point("still")) in machine.mounted()
+
+
+def test_force_takes_it_from_who_uses_it_and_keeps_what_is_nowhere_else(
+    machine: Machine, server: Minio, bucket: Options
+) -> None:
+    relay = Relay(address(server))
+    try:
+        machine.declared = [
+            bucket_of(machine, "corpus", bucket, f"http://127.0.0.1:{relay.port}", options={"grace": 1})
+        ]
+        machine.declared[0]["options"] |= machine.mount("corpus", "")["options"]
+        machine.play().ok()
+        with (machine.point("corpus") / "new").open("wb", buffering=0) as writer:
+            writer.write(b"nobody else has it")
+            relay.close()
+            gone = machine.play(fuse_agent_mounts=[{"name": "corpus", "state": "absent"}], fuse_agent_force=True).ok()
+        machine.declared = []
+        assert "1 file that nobody else has: new." in gone.output
+        assert machine.mounted() == []
+        (staged,) = (machine.folder / "cache/corpus").glob("*/*/staging/1")
+        assert staged.read_bytes() == b"nobody else has it"
+    finally:
+        relay.close()
+
+
+def test_all_that_is_wrong_is_told_before_anything_is_changed(machine: Machine) -> None:
+    before = machine.files()
+    wrong = {
+        "name": "first",
+        "url": "s3://bucket",
+        "mount_point": "relative",
+        "options": {"blok-size": 1},
+        "secrets": {"secretKey": "hush-hush"},
+    }
+    done = machine.play(
+        "-vvv", fuse_agent_mounts=[wrong, {"name": "second", "url": "ftp://x"}, {"name": "Third", "state": "absent"}]
+    )
+    assert done.code == 2
+    for part in ("first: mount_point is 'relative'", "second: mount_point is missing", "number 3: name is 'Third'"):
+        assert part in done.output
+    assert "hush-hush" not in done.output
+    assert machine.files() == before
+
+
+def test_parameters_of_the_kernel_are_set_and_set_back(machine: Machine) -> None:
+    path = Path("/sys/module/fuse/parameters/max_user_bgreq")
+    before = path.read_text().strip()
+    wanted = str(int(before) + 1)
+    try:
+        machine.play(fuse_agent_parameters={"max_user_bgreq": int(wanted)}).ok()
+        assert path.read_text().strip() == wanted
+        assert (
+            (machine.folder / "etc/modprobe.d/paddleflow-fuse.conf")
+            .read_text()
+            .endswith(f"options fuse max_user_bgreq={wanted}\n")
+        )
+        assert f"fuse.max_user_bgreq to {before}" in machine.play("--check").ok().output
+        machine.play().ok()
+        assert path.read_text().strip() == before
+        assert not (machine.folder / "etc/modprobe.d/paddleflow-fuse.conf").exists()
+    finally:
+        path.write_text(before)
