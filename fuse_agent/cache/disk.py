@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .claim import Claim
+    from .room import Coming
 
 # Seconds within which a second use is still the first.
 _SAME_USE: Final = 5
@@ -186,12 +187,17 @@ class Disk:
         room, wanted, pieces = self._room, beginning(size), Pieces(size)
         if size > room.largest and not room.punches:
             raise self._refusal(f"{size} bytes are more than a quarter of what the cache in {room.folder} may have.")
-        with room.taking(wanted) as coming, room.lock:
+        with room.taking(wanted) as coming:
+            return self._fill_new(coming, key, size, pieces)
+
+    def _fill_new(self, coming: Coming, key: bytes, size: int, pieces: Pieces) -> File | None:
+        room = self._room
+        with room.lock:
             if not coming.may_be(key):
                 return None
             descriptor, notes = coming.store.create_filling(key, pieces, room.boot)
             coming.keep()
-            entry = room.entries.add(key, wanted.bytes, 0, int(self._clock()))
+            entry = room.entries.add(key, beginning(size).bytes, 0, int(self._clock()))
             return self._opened(File(room, entry, size, descriptor, notes, pieces))
 
     def _put(self, key: bytes, view: memoryview) -> File | None:

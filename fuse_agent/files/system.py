@@ -135,7 +135,10 @@ class FileSystem(Operations):
     def getattr(self, _caller: Caller, node: int, _handle: int | None) -> Soon[Held]:
         return self._names.attributes(node)
 
-    async def setattr(self, _caller: Caller, node: int, changes: Changes) -> Held:
+    def setattr(self, _caller: Caller, node: int, changes: Changes) -> Soon[Held]:
+        return self._setattr(node, changes)
+
+    async def _setattr(self, node: int, changes: Changes) -> Held:
         writing = self.writing
         if changes.size is not None:
             await self._truncate(node, changes.size)
@@ -145,16 +148,19 @@ class FileSystem(Operations):
             await self.tree.keep(node, changes)
         return Held(view.attributes(self._names.known(node)), self._settings.kernel_attributes_hold)
 
-    async def readlink(self, _caller: Caller, node: int) -> bytes:
-        return await self._work.ask(self._source.target, self._names.path(node))
+    def readlink(self, _caller: Caller, node: int) -> Soon[bytes]:
+        return self._work.ask(self._source.target, self._names.path(node))
 
-    async def symlink(self, caller: Caller, parent: int, name: bytes, target: bytes) -> Entry:
-        return await self.tree.symlink(caller, parent, name, target)
+    def symlink(self, caller: Caller, parent: int, name: bytes, target: bytes) -> Soon[Entry]:
+        return self.tree.symlink(caller, parent, name, target)
 
-    async def mknod(self, caller: Caller, parent: int, name: bytes, mode: int, _device: int) -> Entry:
+    def mknod(self, caller: Caller, parent: int, name: bytes, mode: int, _device: int) -> Soon[Entry]:
+        return self._mknod(caller, parent, name, mode)
+
+    async def _mknod(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
         if not stat.S_ISREG(mode):
             raise OSError(errno.EPERM, "sources hold files, folders and links only")
-        entry, handle = await self.create(caller, parent, name, mode, os.O_WRONLY | os.O_EXCL)
+        entry, handle = await self._create(caller, parent, name, mode, os.O_WRONLY | os.O_EXCL)
         try:
             await self.writing.store(entry.node)
         finally:
@@ -163,17 +169,17 @@ class FileSystem(Operations):
                 await closing
         return entry
 
-    async def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
-        return await self.tree.mkdir(caller, parent, name, mode)
+    def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Soon[Entry]:
+        return self.tree.mkdir(caller, parent, name, mode)
 
-    async def unlink(self, caller: Caller, parent: int, name: bytes) -> None:
-        await self.tree.unlink(caller, parent, name)
+    def unlink(self, caller: Caller, parent: int, name: bytes) -> Soon[None]:
+        return self.tree.unlink(caller, parent, name)
 
-    async def rmdir(self, caller: Caller, parent: int, name: bytes) -> None:
-        await self.tree.rmdir(caller, parent, name)
+    def rmdir(self, caller: Caller, parent: int, name: bytes) -> Soon[None]:
+        return self.tree.rmdir(caller, parent, name)
 
-    async def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> None:
-        await self.tree.rename(caller, old, new, flags)
+    def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> Soon[None]:
+        return self.tree.rename(caller, old, new, flags)
 
     def link(self, _caller: Caller, _node: int, _parent: int, _name: bytes) -> Entry:
         raise OSError(errno.EPERM, "a file of a source has one name")
@@ -318,7 +324,10 @@ class FileSystem(Operations):
             self._fresh.add(self._nodes.add(parent, name, self._nodes.known(node), self._nodes.version(node)))
         raise StaleError(node)
 
-    async def create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int) -> tuple[Entry, Handle]:
+    def create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int) -> Soon[tuple[Entry, Handle]]:
+        return self._create(caller, parent, name, mode, flags)
+
+    async def _create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int) -> tuple[Entry, Handle]:
         writing = self._begin_to_write()
         path = self._names.below(parent, name)
         if not flags & os.O_TRUNC or flags & os.O_EXCL:
@@ -398,13 +407,13 @@ class FileSystem(Operations):
             wanted = dict.fromkeys(wanted)
         return changes._replace(**wanted)
 
-    async def flush(self, _caller: Caller, node: int, handle: int) -> None:
-        if self._writing is not None and self._opens.get(handle).writes:
-            await self._writing.store(node)
+    def flush(self, _caller: Caller, node: int, handle: int) -> Soon[None]:
+        if self._writing is None or not self._opens.get(handle).writes:
+            return None
+        return self._writing.store(node)
 
-    async def fsync(self, _caller: Caller, node: int, _handle: int, _data_only: bool) -> None:
-        if self._writing is not None:
-            await self._writing.store(node)
+    def fsync(self, _caller: Caller, node: int, _handle: int, _data_only: bool) -> Soon[None]:
+        return self._writing.store(node) if self._writing is not None else None
 
     def release(self, _caller: Caller, _node: int, handle: int) -> Soon[None]:
         closed = self._opens.close(handle)

@@ -33,7 +33,6 @@ class Owner(Protocol):
 
     def may_start(self) -> bool:
         """Whether a worker is of use now."""
-        ...
 
     def ready(self, worker: Worker) -> None: ...
 
@@ -41,11 +40,9 @@ class Owner(Protocol):
 
     def ended(self, worker: Worker, now: float) -> None:
         """The one that served, or was to."""
-        ...
 
     def upgraded(self, **line: Any) -> None:
         """Or not, with an ``error``."""
-        ...
 
     def give_up(self) -> None: ...
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     **Limits()._asdict(),
 }
 _WORDS: Final = {bool: "true or false", int: "a whole number from 0", float: "a number from 0", str: "a text"}
+_LEAST: Final = 0
 _WORKER: Final = (sys.executable, "-P", "-m", "paddleflow_fuse.worker")
 
 
@@ -119,8 +121,11 @@ def _required(given: dict[str, Any], name: str) -> str:
 
 
 def _value(name: str, found: Any, wanted: type) -> Any:
-    if wanted is float and type(found) is int:
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    if wanted is float and is_number:
         found = float(found)
-    if type(found) is not wanted or (isinstance(found, int | float) and not found >= 0):
+    # True is a number to Python, and a number may be none; neither is meant.
+    of_type = isinstance(found, wanted) and isinstance(found, bool) == (wanted is bool)
+    if not of_type or (is_number and not _LEAST <= found < math.inf):
         raise SettingsError(f"{name} of the configuration is {found!r}; give {_WORDS[wanted]}.")
     return found

@@ -14,11 +14,9 @@ if TYPE_CHECKING:
 class Store(Protocol):
     def take(self) -> dict[str, int]:
         """What was kept, by name. To be asked once."""
-        ...
 
     def keep(self, name: str, descriptor: int) -> None:
         """A copy of it. What is kept under that name already must be dropped before."""
-        ...
 
     def drop(self, name: str) -> None: ...
 

@@ -115,11 +115,11 @@ class _Talk:
 
     @asynccontextmanager
     async def told_if_refused(self) -> AsyncIterator[None]:
-        refused: RefusedError | None = None
+        refused: Exception | None = None
         try:
             yield
         except* RefusedError as group:
-            refused = next(one for one in group.exceptions if isinstance(one, RefusedError))
+            refused = group.exceptions[0]
         if refused is not None:
             await self.say("refused", why=str(refused))
             raise SystemExit(1)

@@ -47,11 +47,9 @@ class Service(Protocol):
 
     def unsaved(self) -> Unsaved:
         """Asked for every few seconds."""
-        ...
 
     async def save(self, seconds: float) -> None:
         """Stores what is not stored, and lets nobody begin to write anew. It is cancelled when that takes longer."""
-        ...
 
     def status(self) -> dict[str, Any]: ...
 
@@ -60,14 +58,12 @@ class Service(Protocol):
 
         :raises LookupError: when there is no such command
         """
-        ...
 
     def reconfigure(self, configuration: Mapping[str, Any]) -> None:
         """New secrets.
 
         :raises ValueError: and all stays as it was
         """
-        ...
 
 
 # Of what begins with it and ends with it: helpers, threads, files. It may raise RefusedError before it began.

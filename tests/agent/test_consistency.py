@@ -130,14 +130,14 @@ def test_names_are_seen_when_what_was_known_holds_no_more(begin: Begin) -> None:
     (root / "kind").unlink()
     (root / "kind").mkdir()
     (root / "kind" / "below").write_bytes(b"below")
-    until("what came is there", lambda: (point / "comes").exists())
+    until("what came is there", (point / "comes").exists)
     until("what went is not", lambda: not (point / "goes").exists())
-    until("another kind is seen", lambda: (point / "kind").is_dir())
+    until("another kind is seen", (point / "kind").is_dir)
     assert (point / "kind" / "below").read_bytes() == b"below"
     assert sorted(os.listdir(point)) == ["comes", "kind"]
     (root / "comes").rename(root / "kind" / "moved")
     until("the listing is new", lambda: os.listdir(point) == ["kind"])
-    until("what moved is there", lambda: (point / "kind" / "moved").exists())
+    until("what moved is there", (point / "kind" / "moved").exists)
 
 
 def test_what_is_known_answers_as_long_as_it_holds(begin: Begin) -> None:
@@ -185,8 +185,8 @@ def test_a_mount_that_is_only_read_changes_nothing(begin: Begin) -> None:
     root, point = begin(read_only=True)
     (root / "file").write_bytes(b"content")
     for act in (
-        lambda: (point / "file").write_bytes(b"x"), lambda: (point / "new").touch(), lambda: (point / "file").unlink(),
-        lambda: (point / "folder").mkdir(), lambda: (point / "file").rename(point / "new"),
+        lambda: (point / "file").write_bytes(b"x"), (point / "new").touch, (point / "file").unlink,
+        (point / "folder").mkdir, lambda: (point / "file").rename(point / "new"),
         lambda: os.truncate(point / "file", 0), lambda: (point / "file").chmod(0o600), lambda: (point / "link").symlink_to("a"),
         lambda: os.utime(point / "file"),
     ):  # fmt: skip

@@ -97,7 +97,7 @@ def test_who_closes_is_told_why_it_was_not_stored_and_nothing_is_lost(case: Case
         assert path.read_bytes() == data, "whoever reads it here finds it"
         assert len(case.staged()) == 1
         until("the failure is told", lambda: "could not be stored" in case.mount.said())
-    until("it is stored without anybody's help", lambda: (case.root / "file").exists())
+    until("it is stored without anybody's help", (case.root / "file").exists)
     assert (case.root / "file").read_bytes() == data
     until("what was staged is gone", lambda: case.staged() == [])
     assert path.read_bytes() == data
@@ -161,7 +161,7 @@ def test_what_waits_to_be_stored_is_renamed_and_removed(case: Case) -> None:
         (case.point / "goes").unlink()
         assert names(case.point) == ["new"]
         assert (case.point / "new").read_bytes() == b"stays"
-    until("it is stored where it is now", lambda: (case.root / "new").exists())
+    until("it is stored where it is now", (case.root / "new").exists)
     until("nothing else is left", lambda: case.staged() == [])
     assert names(case.root) == ["new"]
     assert (case.root / "new").read_bytes() == b"stays"
@@ -176,10 +176,10 @@ def test_what_the_source_refuses_did_not_happen(case: Case, code: str) -> None:
     (case.point / "file").write_bytes(b"content")
     (case.point / "folder").mkdir()
     for call, act in (
-        ("remove", lambda: (case.point / "file").unlink()),
+        ("remove", (case.point / "file").unlink),
         ("rename", lambda: (case.point / "file").rename(case.point / "new")),
-        ("make_folder", lambda: (case.point / "other").mkdir()),
-        ("remove_folder", lambda: (case.point / "folder").rmdir()),
+        ("make_folder", (case.point / "other").mkdir),
+        ("remove_folder", (case.point / "folder").rmdir),
         ("link", lambda: (case.point / "link").symlink_to("file")),
         ("keep", lambda: (case.point / "file").chmod(0o600)),
         ("rename", lambda: (case.point / "folder").rename(case.point / "new")),
@@ -476,8 +476,8 @@ def test_what_fails_to_be_stored_after_a_crash_is_tried_again(case: Case, tmp_pa
     with mounted(folder, source, staging=case.mount.staging, faults=case.faults.folder, **QUICK) as mount:
         until("it is tried", lambda: "is not stored yet" in mount.said())
         case.faults.mend("store")
-        until("it is stored", lambda: (case.root / "file").exists())
-        until("it is seen", lambda: (mount.point / "file").exists())
+        until("it is stored", (case.root / "file").exists)
+        until("it is seen", (mount.point / "file").exists)
         assert (mount.point / "file").read_bytes() == b"content"
 
 

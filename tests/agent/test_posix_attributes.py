@@ -286,7 +286,10 @@ def test_a_new_file_is_as_all_are(forgetful: Place) -> None:
 
 def test_owners_are_ignored_on_demand(tmp_path: Path) -> None:
     """D-53: a chmod or chown succeeds, and changes nothing."""
-    with opened("memory", tmp_path, ignores_owners=True, file_mode=0o640, folder_mode=0o750, uid=7, gid=8) as (root, _):
+    with opened("memory", tmp_path, ignores_owners=True, file_mode=0o640, folder_mode=0o750, uid=7, gid=8) as (
+        root,
+        _mount,
+    ):
         for what in ("file", "folder"):
             path = make(root, what)
             path.chmod(0o777)

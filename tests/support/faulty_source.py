@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from paddleflow_fuse.sources.base import NOTHING, Found, Kept, Page, Source
+from paddleflow_fuse.sources.base import NOTHING, Data, Found, Kept, Page, Source
 
 Answer = TypeVar("Answer")
 _GATE = ".gate"
@@ -94,7 +94,7 @@ class FaultySource(Source):
                 raise OSError(errno.ECONNRESET, "the listing broke off", path)
             yield page
 
-    def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
+    def read(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
         data = self._do("read", path, lambda: self._source.read(path, version, offset, size))
         return data[: len(data) // 2] if self._rule("read", path)[:1] == ["short"] else data
 

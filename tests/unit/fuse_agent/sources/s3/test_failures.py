@@ -13,6 +13,7 @@ from paddleflow_fuse.sources.s3.credentials import Credentials
 from paddleflow_fuse.sources.s3.multipart import Sizes
 from paddleflow_fuse.sources.s3.options import Patience
 
+from tests.support import kube_stub
 from tests.support.kube_stub import Step, answer, reset
 from tests.support.s3_stub import Stalled, cut, found, listed, part, refused, stored, torn
 from tests.support.source_suite import failing
@@ -249,7 +250,11 @@ def test_another_s_version_is_not_replaced(tried: Tried, key: str, staged: int) 
 
 def ours(tried: Tried, etag: str = "v2") -> Step:
     """A HEAD of what the first write that was seen left there."""
-    return lambda handler: found(3, etag, pfs_write=marks(tried)[0])(handler)
+
+    def answer(handler: kube_stub.Handler) -> None:
+        found(3, etag, pfs_write=marks(tried)[0])(handler)
+
+    return answer
 
 
 def marks(tried: Tried) -> list[str]:
