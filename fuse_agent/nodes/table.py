@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+from collections import OrderedDict
 from stat import S_IFDIR, S_ISDIR
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 # Slots that are looked at for room, for each node that is added when there is none.
 _STEPS: Final = 16
+# Ends of listings that are remembered, so that whoever goes on there need not be led from the beginning.
+_ENDS: Final = 256
 
 
 class Child(NamedTuple):
@@ -66,6 +69,8 @@ class Nodes:
         self._index = Index(region)
         # Not in the region: whoever holds them dies with this process, or tells the next one.
         self._pins: dict[int, int] = {}
+        # Of folders and places in their listings, which node was there.
+        self._ends: OrderedDict[tuple[int, int], int] = OrderedDict()
         if self._counters[BUSY]:
             self._repair()
         if not self._counters[TOP]:
@@ -159,15 +164,27 @@ class Nodes:
         """
         folder = self._records.slot(node)
         words = self._words
-        slot = self._position(folder, after, near)
-        while slot:
-            base = slot * WORDS
-            order = words[base + ORDER]
-            if order > after:
-                yield Child(self._records.node(slot), self._name(slot), order)
-                if words[base + ORDER] != order or words[base + PARENT] != folder:
-                    return
-            slot = words[base + NEXT]
+        slot = self._position(folder, after, near or self._ends.get((node, after), 0))
+        last = before = Child(0, b"", 0)
+        try:
+            while slot:
+                base = slot * WORDS
+                order = words[base + ORDER]
+                if order > after:
+                    before, last = last, Child(self._records.node(slot), self._name(slot), order)
+                    yield last
+                    if words[base + ORDER] != order or words[base + PARENT] != folder:
+                        return
+                slot = words[base + NEXT]
+        finally:
+            for child in (before, last):  # who had no room for the last goes on behind the one before
+                self._end(node, child)
+
+    def _end(self, folder: int, child: Child) -> None:
+        if child.node:
+            self._ends[folder, child.order] = child.node
+            if len(self._ends) > _ENDS:
+                self._ends.popitem(last=False)
 
     def order(self, node: int) -> int:
         """Its place in a listing of its folder."""

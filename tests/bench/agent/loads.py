@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tests.bench.agent.daemon import TroubleError
 from tests.bench.agent.peers import NATIVE, NO_DISK, OURS, Contender
@@ -167,7 +167,7 @@ def killed(stand: Stand, one: Contender, seconds: float) -> Notes:
     names = stand.sizes.small_files()
     with stand.mounted(one) as trial:
         trial.look(names)
-        reads = {"paths": trial.paths(names), "how": "os", "size": PAGE}
+        reads: dict[str, Any] = {"paths": trial.paths(names), "how": "os", "size": PAGE}
         with trial.client("small", seconds=2 * seconds, again=True, **reads) as client:
             client.begin()
             for _kill in range(KILLS):
