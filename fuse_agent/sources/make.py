@@ -28,6 +28,12 @@ def make(
         from .local import LocalSource
 
         return LocalSource(path)
+    if kind == "sftp":
+        from .sftp.options import FileLogin
+        from .sftp.options import read as read_sftp
+        from .sftp.source import SftpSource
+
+        return SftpSource(read_sftp(url, properties), FileLogin(secrets) if secrets else None, on_request=tell)
     from . import objects
     from .s3.credentials import FileCredentials
     from .s3.options import read
