@@ -90,7 +90,7 @@ FULL_COVERAGE := --cov=paddleflow_core.model --cov=paddleflow_core.plan --cov=pa
 SLOWEST := --durations=15 --durations-min=10
 
 .PHONY: agent
-agent: env ## Run the tests of the agent against a real object store
+agent: env deps ## Run the tests of the agent against real stores
 	@$(compiled) $(dev)/pytest -n 2 $(SLOWEST) $(or $(TESTS),tests/agent)
 
 .PHONY: api

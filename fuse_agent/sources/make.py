@@ -42,6 +42,10 @@ def make(wanted: Wanted, tell: Tell) -> Source:
     """
     if wanted.kind == "local":
         return here(wanted, tell)
+    if wanted.kind == "sftp":
+        from .far import FarSource
+
+        return FarSource(wanted, tell)
     from .split import SplitSource
 
     return SplitSource(wanted, options(wanted), tell)
@@ -53,6 +57,13 @@ def here(wanted: Wanted, tell: Tell) -> Source:
         from .local import LocalSource
 
         return LocalSource(wanted.path)
+    if wanted.kind == "sftp":
+        from .sftp.options import FileLogin
+        from .sftp.options import read as read_sftp
+        from .sftp.source import SftpSource
+
+        login = FileLogin(wanted.secrets) if wanted.secrets else None
+        return SftpSource(read_sftp(wanted.url, wanted.properties), login, on_request=tell)
     from .s3.credentials import FileCredentials
     from .s3.options import read
     from .s3.store import S3Store

@@ -18,6 +18,7 @@ class Relay:
         self.target = target
         self.connections = 0
         self._open: list[socket.socket] = []
+        self._deaf: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
@@ -33,6 +34,11 @@ class Relay:
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
         return len(cut) // 2
+
+    def deafen(self) -> None:
+        """Whatever ``target`` says by those that pass now is lost."""
+        with self._lock:
+            self._deaf.update(self._open)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -60,7 +66,7 @@ class Relay:
             self._open += [client, target]
         there = threading.Thread(target=_pass_on, args=(client, target), daemon=True)
         there.start()
-        _pass_on(target, client)
+        _pass_on(target, client, lambda: client in self._deaf)
         there.join(PATIENCE)
         for one in (client, target):
             one.close()
@@ -96,10 +102,11 @@ class TunnelProxy(Relay):
         return target
 
 
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
+def _pass_on(source: socket.socket, target: socket.socket, is_lost: Callable[[], bool] = lambda: False) -> None:
     with contextlib.suppress(OSError):
         while content := source.recv(65536):
-            target.sendall(content)
+            if not is_lost():
+                target.sendall(content)
     for one in (source, target):
         with contextlib.suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
