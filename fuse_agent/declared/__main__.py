@@ -59,10 +59,8 @@ class _Task:
 def _kernel(task: _Task) -> None:
     """What is no longer wanted is set back to what it was."""
     wanted: dict[str, str] = task.plan["parameters"]
-    if not Path("/dev/fuse").exists() and task.machine.tell(Step.LOAD, "the module fuse"):
-        done = subprocess.run(["modprobe", "fuse"], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise TroubleError(f"This kernel has no FUSE, and its module cannot be loaded: {done.stderr.strip()}")
+    if not Path("/dev/fuse").exists():
+        task.machine.do(Step.LOAD, "the module fuse", _load)
     record = task.machine.record()
     before: dict[str, str] = record["parameters"]
     for name, value in sorted({**before, **wanted}.items()):
@@ -74,8 +72,8 @@ def _kernel(task: _Task) -> None:
                 f"fuse of this kernel has no parameter {name}; it has {', '.join(sorted(one.name for one in _PARAMETERS.iterdir()))}. Take it out of "
                 "fuse_agent_parameters, or boot a newer kernel."
             ) from None
-        if now != value and task.machine.tell(Step.SET, f"fuse.{name} to {value}"):
-            path.write_text(value, encoding="ascii")
+        if now != value:
+            task.machine.do(Step.SET, f"fuse.{name} to {value}", partial(_set, path, value))
             record["parameters"] = {**record["parameters"], name: before.get(name, now)}
     kept = {name: value for name, value in record["parameters"].items() if name in wanted}
     if kept != before and not task.check:
@@ -133,20 +131,33 @@ def _remove(task: _Task, roots: list[Path]) -> None:
             if not files and not task.check:  # of what was mounted by hand
                 machine.clean(folder)
     for name, value in machine.record()["parameters"].items():
-        if machine.tell(Step.SET, f"fuse.{name} to {value}"):
-            (_PARAMETERS / name).write_text(value, encoding="ascii")
+        machine.do(Step.SET, f"fuse.{name} to {value}", partial(_set, _PARAMETERS / name, value))
     for path in map(Path, task.plan["removes"]):
-        if os.path.lexists(path) and machine.tell(Step.REMOVE, str(path)):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+        if os.path.lexists(path):
+            machine.do(Step.REMOVE, str(path), partial(_delete, path))
     if not task.check:
         for path in task.places.run.glob("*.json"):
             if not path.with_suffix(".sock").exists():  # of an agent that has ended
                 path.unlink()
         remove_empty([*map(str, roots), *task.plan["empties"]])
         task.services.reload()
+
+
+def _load() -> None:
+    done = subprocess.run(["modprobe", "fuse"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TroubleError(f"This kernel has no FUSE, and its module cannot be loaded: {done.stderr.strip()}")
+
+
+def _set(path: Path, value: str) -> None:
+    path.write_text(value, encoding="ascii")
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _of(name: str, there: list[Agent]) -> Agent | None:

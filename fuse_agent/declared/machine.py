@@ -7,6 +7,7 @@ import errno
 import json
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +21,7 @@ from .agents import TroubleError, ask, caches, document, status, unsaved, until,
 from .decide import Agent, Step, Wanted, count, some, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from .services import Services
 
@@ -63,10 +64,11 @@ class Machine:
         yield self._places.cache
         yield from {self._root(name) for name in self.declared()} - {self._places.cache}
 
-    def tell(self, step: Step, what: str) -> bool:
-        """Whether it is to be done."""
+    def do(self, step: Step, what: str, how: Callable[[], None]) -> None:
+        """Told once it is done."""
+        if not self._check:
+            how()
         self.did.append(step.told(what, self._check))
-        return not self._check
 
     # --- what was not there before -----------------------------------------------------------------
 
@@ -97,23 +99,25 @@ class Machine:
         point = agent.point if agent else wanted.point
         known = (self._places.config / "mounts" / f"{wanted.name}.json").exists()
         dead = agent is None and bool(point) and _is_ours(point)
-        for step in list(steps(wanted, agent, dead=dead, up=self._services.is_up(wanted.name), known=known)):
+        name, services = wanted.name, self._services
+        for step in list(steps(wanted, agent, dead=dead, up=services.is_up(name), known=known)):
             if step is Step.UNMOUNT:
-                self._unmount(wanted.name, point, agent)
+                if agent and not self._force:
+                    self.require_stored(agent)
+                what = f"{name or 'what was mounted by hand'} from {point}"
+                self.do(step, what, partial(self._unmount, name, point, agent))
             elif step is Step.MOUNT:
-                self._mount(wanted)
+                self.do(step, f"{name} on {wanted.point}", partial(self._mount, wanted))
             elif step is Step.ENABLE:
-                if self.tell(step, wanted.name):
-                    self._services.enable(wanted.name)
+                self.do(step, name, partial(services.enable, name))
             elif step is Step.DISABLE:
-                if self.tell(step, wanted.name):
-                    self._services.stop(wanted.name, self._patience)
+                self.do(step, name, partial(services.stop, name, self._patience))
             else:
-                self._forget(wanted.name, point)
+                found = [(folder, files) for folder, mounted, files in caches(self._root(name)) if mounted == point]
+                self._note_waiting(found)
+                self.do(step, name, partial(self._forget, name, [folder for folder, files in found if not files]))
 
     def _mount(self, wanted: Wanted) -> None:
-        if not self.tell(Step.MOUNT, f"{wanted.name} on {wanted.point}"):
-            return
         root = self._root(wanted.name)
         if not _is_ours(wanted.point):
             self._make(wanted.name, Path(wanted.point), 0o755)
@@ -131,10 +135,6 @@ class Machine:
             )
 
     def _unmount(self, name: str, point: str, agent: Agent | None) -> None:
-        if agent and not self._force:
-            self.require_stored(agent)
-        if not self.tell(Step.UNMOUNT, f"{name or 'what was mounted by hand'} from {point}"):
-            return
         if agent is None or not self._force:
             try:
                 unmount(Path(point), lazily=agent is None)
@@ -165,18 +165,19 @@ class Machine:
                 "run again; or unmount all the same with fuse_agent_force, which leaves them in the cache folder."
             )
 
-    def _forget(self, name: str, point: str) -> None:
-        """Configuration, logs and caches; of these not what holds files that nobody else has."""
-        found = [(folder, files) for folder, mounted, files in caches(self._root(name)) if mounted == point]
+    def _note_waiting(self, found: list[tuple[Path, list[str]]]) -> None:
+        """
+        :raises TroubleError:
+        """
         waiting = [waits(folder, files) for folder, files in found if files]
         if waiting and not self._force:
             raise TroubleError("\n".join(waiting))
         self.kept += waiting
-        if not self.tell(Step.FORGET, name):
-            return
-        for folder, files in found:
-            if not files:
-                self.clean(folder)
+
+    def _forget(self, name: str, folders: list[Path]) -> None:
+        """Configuration, logs and caches."""
+        for folder in folders:
+            self.clean(folder)
         self._services.forget(name)
         for path in self._places.run.glob("*.json"):
             if str(document(path).get("label", "")).startswith(f"{name}:"):
@@ -195,8 +196,9 @@ class Machine:
 
         :raises TroubleError:
         """
-        if not self.tell(Step.MOVE, agent.point):
-            return
+        self.do(Step.MOVE, agent.point, partial(self._move, agent, release))
+
+    def _move(self, agent: Agent, release: Path) -> None:
         device = _device(agent.point)
         answer = ask(agent.socket, "upgrade-supervisor", self._patience)
 

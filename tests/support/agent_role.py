@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from paddleflow_fuse.session.mount import abort, mounts, unmount
@@ -20,6 +21,7 @@ from tests.support.plays import Play
 from tools import collection, tree
 
 PLAYBOOK = "paddleflow.core.fuse_agent"
+FILES = 5000  # that an agent may have open
 PYTHON = str(Path(sys.base_prefix, "bin/python3"))
 
 
@@ -40,6 +42,7 @@ class Machine:
             "fuse_agent_python": PYTHON,
             "fuse_agent_supervisor": "runit",
             "fuse_agent_patience": 30,
+            "fuse_agent_nofile": FILES,
         }
         for name in (
             "bin",
@@ -72,7 +75,7 @@ class Machine:
         given.touch(mode=0o600)
         given.write_text(json.dumps({**self.variables, "fuse_agent_mounts": self.declared, **variables}))
         return plays.run(
-            PLAYBOOK, {}, "-e", f"@{given}", *arguments,
+            PLAYBOOK, {}, "-e", f"@{given}", *arguments, log=None,
             ANSIBLE_COLLECTIONS_PATH=str(self._collections), HOME=str(self.folder / "home"),
             ANSIBLE_HOME=str(self.folder / "home/ansible"), **plays.IN_PROCESS,
         )  # fmt: skip
@@ -84,6 +87,12 @@ class Machine:
 
     def status(self, name: str) -> Any:
         return json.loads(self.command("status", str(self.point(name))).stdout)
+
+    def serving(self, name: str) -> int:
+        """The supervisor of what is mounted and served, 0 of what is not."""
+        done = self.command("status", str(self.point(name)))
+        said = json.loads(done.stdout) if done.returncode == 0 else {}
+        return int(said["pid"]) if said.get("serves") else 0
 
     def log(self, name: str) -> str:
         return (self.folder / "log/fuse" / name / "current").read_text(encoding="utf-8")
@@ -100,9 +109,11 @@ class Machine:
     def mounted(self) -> list[str]:
         return [one.point for one in mounts() if one.point.startswith(f"{self.folder}/")]
 
-    def mount_id(self, name: str) -> str:
+    def mount_and_agent(self, name: str) -> tuple[str, int]:
+        """Which mount it is: its number alone may be given again."""
         lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.split()[0] for line in lines if line.split()[4] == str(self.point(name)))
+        number = next(line.split()[0] for line in lines if line.split()[4] == str(self.point(name)))
+        return number, self.status(name)["pid"]
 
     def processes(self) -> list[int]:
         """Of services, agents and their logs."""
@@ -121,12 +132,14 @@ class Machine:
 
 
 @contextmanager
-def machine(folder: Path, collections: Path) -> Iterator[Machine]:
-    one = Machine(folder, collections)
-    try:
-        yield one
-    finally:
-        one.end()
+def machine(collections: Path) -> Iterator[Machine]:
+    """In a folder with a short name, since the paths of sockets are short."""
+    with TemporaryDirectory(prefix="pf") as folder:
+        one = Machine(Path(folder), collections)
+        try:
+            yield one
+        finally:
+            one.end()
 
 
 def installed(folder: Path) -> Path:
