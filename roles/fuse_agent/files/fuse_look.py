@@ -27,7 +27,9 @@ def look(plan: dict[str, Any]) -> dict[str, Any]:
         "foreign": [path for path in plan["secrets_files"] if not is_for_root_alone(path)],
         "releases": sorted(path.parent.name for path in base.glob("releases/*/complete")),
         "unfinished": sorted(
-            path.name for path in base.glob("releases/*") if not path.name.startswith(".") and not (path / "complete").exists()
+            path.name
+            for path in base.glob("releases/*")
+            if not path.name.startswith(".") and not (path / "complete").exists()
         ),
         "current": Path(os.readlink(base / "current")).name if (base / "current").is_symlink() else "",
         "there": [path for path in plan["there"] if os.path.lexists(path)],

@@ -84,7 +84,9 @@ def _places_of_secrets(read: Mapping[str, Any], given: Mapping[str, Any]) -> Ite
     for name in HELD:
         if name in given:
             remedy = "All may read what is declared."
-            yield check.Problem((name,), "given beside what is not secret", "one of secrets, or in secrets_file", remedy)
+            yield check.Problem(
+                (name,), "given beside what is not secret", "one of secrets, or in secrets_file", remedy
+            )
     for name in sorted(set(read.get("secrets", {})) - set(HELD)):
         yield check.Problem(("secrets", name), "not secret", f"one of {', '.join(HELD)}")
 
