@@ -21,7 +21,6 @@ _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 class Services(Protocol):
     def is_up(self, name: str) -> bool:
         """Whether it is wanted, now and after it failed."""
-        ...
 
     def enable(self, name: str) -> None: ...
 
@@ -29,22 +28,18 @@ class Services(Protocol):
 
     def has_failed(self, name: str) -> bool:
         """Since it was started; it may be about to be started again."""
-        ...
 
     def stop(self, name: str, seconds: float) -> None:
         """In good order, and it is wanted no more.
 
         :raises TroubleError:
         """
-        ...
 
     def forget(self, name: str) -> None:
         """All that was made for it, its log with it."""
-        ...
 
     def says(self, name: str) -> str:
         """What its log ends with."""
-        ...
 
     def reload(self) -> None: ...
 

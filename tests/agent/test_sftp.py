@@ -19,7 +19,7 @@ from typing import NamedTuple
 import asyncssh
 import pytest
 from paddleflow_fuse.sources.base import ChangedError, Kept, Kind
-from paddleflow_fuse.sources.make import make
+from paddleflow_fuse.sources.make import Wanted, make
 from paddleflow_fuse.sources.sftp.connections import PATIENT
 from paddleflow_fuse.sources.sftp.options import FileLogin, Login, Options, read
 from paddleflow_fuse.sources.sftp.source import SftpSource
@@ -290,7 +290,7 @@ def test_the_source_is_made_of_an_address(server: Sshd, options: Options) -> Non
     url = f"sftp://127.0.0.1:{server.port}{options.root.decode()}/"
     given = {"user": ROOT, "privateKey": server.key, "hostKey": server.host_key}
     told: list[tuple[str, int, bool]] = []
-    with closed(make(url, given, "", tell=lambda *one: told.append(one))) as source:
+    with closed(make(Wanted(url, given, ""), lambda *one: told.append(one))) as source:
         store(source, b"a", b"a")
         with failing(errno.ENOENT):
             source.find(b"b")

@@ -37,7 +37,7 @@ class Sshd:
         self.folder = folder
         self.full = folder / "full"
         self.port = 0
-        keys = [asyncssh.generate_private_key("ssh-ed25519") for _ in range(2)]
+        keys = [asyncssh.generate_private_key("ssh-ed25519") for _key in range(2)]
         self.host_key = keys[0].export_public_key().decode()
         self.key = keys[1].export_private_key().decode()
         hashed = subprocess.run(

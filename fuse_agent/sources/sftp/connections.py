@@ -91,7 +91,7 @@ class Connections:
         :param on_request: told of each request: its name, its status in numbers of HTTP (0 without an answer), whether it is one again
         """
         self._options, self._logins, self._patience, self._on_request = options, logins, patience, on_request
-        self._slots = [_Slot() for _ in range(_CONNECTIONS)]
+        self._slots = [_Slot() for _number in range(_CONNECTIONS)]
         self._failures, self._not_before = 0, 0.0
         self._aside: set[asyncio.Task[None]] = set()
         self._lock = threading.Lock()

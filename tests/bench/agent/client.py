@@ -92,7 +92,7 @@ def scattered(path: str, size: int, seconds: float, first: bool = False) -> Run:
     :param first: opens it now, and reads a little, so that what is measured is reading alone
     """
     chance, buffer = random.Random(1), bytearray(PAGE)
-    places = [chance.randrange(size // PAGE) * PAGE for _ in range(1 << 17)]
+    places = [chance.randrange(size // PAGE) * PAGE for _read in range(1 << 17)]
     held = os.open(path, os.O_RDONLY) if first else -1
     if first:
         os.preadv(held, [buffer], 0)
@@ -210,7 +210,7 @@ def loader(paths: list[str], workers: int, batch: int, epochs: int, decoder: str
     """
 
     def run() -> Found:
-        crew = [_Worker(paths, decoder) for _ in range(workers)]
+        crew = [_Worker(paths, decoder) for _worker in range(workers)]
         chance, took = random.Random(5), []
         wrong = 0
         for _epoch in range(epochs):

@@ -9,7 +9,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from paddleflow_fuse.sources.make import make
+from paddleflow_fuse.sources.make import Wanted, make
 
 _PIECE = 8 << 20
 _AT_ONCE = 8
@@ -17,7 +17,9 @@ _AT_ONCE = 8
 
 def main() -> None:
     wanted = json.loads(sys.stdin.readline())
-    source = make(wanted["url"], wanted["properties"], "", wanted["secrets"])
+    source = make(
+        Wanted(wanted["url"], wanted["properties"], "", wanted["secrets"]), lambda _name, _code, _again: None
+    )
     print("ready", flush=True)
     sys.stdin.readline()
     begin = time.perf_counter()

@@ -144,7 +144,7 @@ def test_a_listing_by_pages_takes_no_longer_for_each_name_when_there_are_many(no
     for folder, count in ((few, 500), (many, 16_000)):
         for index in range(count):
             nodes.add(folder, b"%d" % index, FILE)
-    assert min(seconds(many, 16_000) for _ in range(3)) < 5 * min(seconds(few, 500) for _ in range(3))
+    assert min(seconds(many, 16_000) for _time in range(3)) < 5 * min(seconds(few, 500) for _time in range(3))
 
 
 def test_children_come_in_order_from_any_place(nodes: Nodes) -> None:
