@@ -34,6 +34,11 @@ def make(
         from .sftp.source import SftpSource
 
         return SftpSource(read_sftp(url, properties), FileLogin(secrets) if secrets else None, on_request=tell)
+    if kind == "hdfs":
+        from .hdfs.options import read as read_hdfs
+        from .hdfs.source import HdfsSource
+
+        return HdfsSource(read_hdfs(url, properties), on_request=tell)
     from . import objects
     from .s3.credentials import FileCredentials
     from .s3.options import read

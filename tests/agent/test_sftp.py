@@ -203,6 +203,12 @@ def test_who_may_not_give_files_away_keeps_them(server: Sshd) -> None:
         assert source.keep(b"a", Kept(mode=0o600)).mode == 0o600
 
 
+def test_what_cannot_be_given_away_may_be_let_pass(server: Sshd) -> None:
+    with closed(SftpSource(server.options(USER)._replace(ignores_owners=True))) as source:
+        store(source, b"a")
+        assert source.keep(b"a", Kept(mode=0o600, uid=0))[4:6] == (0o600, USER_ID)
+
+
 def test_what_the_servers_user_may_not_is_refused(server: Sshd) -> None:
     options = server.options(USER)
     folder = Path(os.fsdecode(options.root), "closed")
