@@ -42,7 +42,7 @@ def make(wanted: Wanted, tell: Tell) -> Source:
     """
     if wanted.kind == "local":
         return here(wanted, tell)
-    if wanted.kind == "sftp":
+    if wanted.kind in ("hdfs", "sftp"):
         from .far import FarSource
 
         return FarSource(wanted, tell)
@@ -64,6 +64,11 @@ def here(wanted: Wanted, tell: Tell) -> Source:
 
         login = FileLogin(wanted.secrets) if wanted.secrets else None
         return SftpSource(read_sftp(wanted.url, wanted.properties), login, on_request=tell)
+    if wanted.kind == "hdfs":
+        from .hdfs.options import read as read_hdfs
+        from .hdfs.source import HdfsSource
+
+        return HdfsSource(read_hdfs(wanted.url, wanted.properties), on_request=tell)
     from .s3.credentials import FileCredentials
     from .s3.options import read
     from .s3.store import S3Store

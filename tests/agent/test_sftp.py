@@ -19,7 +19,7 @@ from typing import NamedTuple
 import asyncssh
 import pytest
 from paddleflow_fuse.sources.base import ChangedError, Kept, Kind
-from paddleflow_fuse.sources.make import Wanted, make
+from paddleflow_fuse.sources.make import Wanted, here
 from paddleflow_fuse.sources.sftp.connections import PATIENT
 from paddleflow_fuse.sources.sftp.options import FileLogin, Login, Options, read
 from paddleflow_fuse.sources.sftp.source import SftpSource
@@ -203,6 +203,12 @@ def test_who_may_not_give_files_away_keeps_them(server: Sshd) -> None:
         assert source.keep(b"a", Kept(mode=0o600)).mode == 0o600
 
 
+def test_what_cannot_be_given_away_may_be_let_pass(server: Sshd) -> None:
+    with closed(SftpSource(server.options(USER)._replace(ignores_owners=True))) as source:
+        store(source, b"a")
+        assert source.keep(b"a", Kept(mode=0o600, uid=0))[4:6] == (0o600, USER_ID)
+
+
 def test_what_the_servers_user_may_not_is_refused(server: Sshd) -> None:
     options = server.options(USER)
     folder = Path(os.fsdecode(options.root), "closed")
@@ -290,7 +296,7 @@ def test_the_source_is_made_of_an_address(server: Sshd, options: Options) -> Non
     url = f"sftp://127.0.0.1:{server.port}{options.root.decode()}/"
     given = {"user": ROOT, "privateKey": server.key, "hostKey": server.host_key}
     told: list[tuple[str, int, bool]] = []
-    with closed(make(Wanted(url, given, ""), lambda *one: told.append(one))) as source:
+    with closed(here(Wanted(url, given, ""), lambda *one: told.append(one))) as source:
         store(source, b"a", b"a")
         with failing(errno.ENOENT):
             source.find(b"b")

@@ -34,7 +34,6 @@ _NUMBERS: Final[Mapping[type[asyncssh.SFTPError], int]] = {
 }
 _REMEDIES: Final[Mapping[int, str]] = {
     errno.EACCES: "let the server's user do this",
-    errno.EPERM: "only root of the server may do this; let user be root, or set ignoreOwnership",
     errno.ENOENT: "see whether it was removed",
     errno.EINVAL: "take another name",
     errno.ENAMETOOLONG: "take a shorter name",

@@ -64,6 +64,7 @@ class FileLogin(Logins):
 class Options(NamedTuple):
     """
     :ivar root: a path of the server, that nothing leaves; without a slash at its end
+    :ivar ignores_owners: a file that cannot be given away stays whose it is, and nobody is told
     """
 
     host: str
@@ -72,6 +73,7 @@ class Options(NamedTuple):
     root: bytes = b""
     host_keys: asyncssh.SSHKnownHosts | None = None  # None takes whoever answers
     login: Login = Login()
+    ignores_owners: bool = False
 
     @property
     def place(self) -> str:
@@ -91,6 +93,7 @@ def read(url: str, properties: Mapping[str, Any]) -> Options:
         root=where["subPath"].rstrip("/").encode(),
         host_keys=None if properties.get("insecureSkipVerify") else _host_keys(properties.get("hostKey", "")),
         login=Login(properties.get("password", ""), properties.get("privateKey", "")),
+        ignores_owners=properties.get("ignoreOwnership", False),
     )
 
 

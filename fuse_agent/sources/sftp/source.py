@@ -59,7 +59,7 @@ class SftpSource(Source):
         """
         :param logins: without them that of the options
         """
-        self._root = options.root
+        self._root, self._insists = options.root, not options.ignores_owners
         self._server = Connections(options, logins or FixedLogin(options.login), patience, on_request)
 
     def close(self) -> None:
@@ -234,7 +234,7 @@ class SftpSource(Source):
         return self.find(path)
 
     def keep(self, path: bytes, kept: Kept) -> Found:
-        return self._keep(path, kept, insists=True)
+        return self._keep(path, kept, self._insists)
 
     # --- below -------------------------------------------------------------------------------
 
@@ -376,7 +376,10 @@ async def _keep(
             await put(asyncssh.SFTPAttrs(uid=owner[0], gid=owner[1]))
         except asyncssh.SFTPPermissionDenied as error:
             if insists:
-                raise PermissionError(errno.EPERM, f"the server's user may not give it away ({error.reason})") from None
+                raise PermissionError(
+                    errno.EPERM,
+                    f"the server's user may not give it away ({error.reason}); let user be root, or set ignoreOwnership",
+                ) from None
     attributes = asyncssh.SFTPAttrs(permissions=kept.mode)  # after the owner, whose change takes bits away
     if kept.mtime_ns is not None:
         attributes.atime = attributes.mtime = _seconds(kept.mtime_ns // _SECOND)

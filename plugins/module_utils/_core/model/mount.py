@@ -22,7 +22,7 @@ _AMOUNT: Field = {"type": "quantity", "min": 0}
 _BOOL: Field = {"type": "bool"}
 
 # Where the agent serves what is mounted, not the kernel alone.
-TYPES = ("s3", "bos", "sftp", "local")
+TYPES = ("s3", "bos", "hdfs", "sftp", "local")
 
 MOUNT: dict[str, Field] = {
     "read-only": {**_BOOL, "default": False, "aliases": ["ro"]},

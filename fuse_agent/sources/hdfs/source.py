@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of an HDFS cluster.
+
+A file is written under a name of its own, and gets the right one when it is whole: so a name means the old file or the new one at every moment,
+and a part of a file can be changed here though HDFS only appends. A version is the time and the size, and the times are milliseconds.
+HDFS knows owners by their names, which are nobody's here: whose a file is, is what the mount says.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from hdfs_native import WriteOptions
+
+from ..base import LONGEST_NAME, NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source, is_name
+from . import failures
+from .calls import PATIENT, Calls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hdfs_native import FileStatus
+
+    from .calls import Patience, T, Turn
+    from .options import Options
+
+_PAGE: Final = 1000
+_PIECE: Final = 8 << 20
+_MILLISECOND: Final = 10**6
+# A file or folder that is being made; it is nobody's until it has its own name.
+_UNFINISHED: Final = ".paddleflow-unfinished-"
+
+
+class HdfsSource(Source):
+    abilities = Abilities(keeps=True, renames_at_once=True)
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        patience: Patience = PATIENT,
+        on_request: Callable[[str, int, bool], None] = lambda _operation, _status, _again: None,
+    ) -> None:
+        self._options = options
+        self._calls = Calls(options, patience, on_request)
+
+    def close(self) -> None:
+        self._calls.close()
+
+    # --- what is there -----------------------------------------------------------------------
+
+    def find(self, path: bytes) -> Found:
+        return self._ask("getFileInfo", path, lambda turn: _found(self._status(turn, self._at(path))))
+
+    def list(self, path: bytes) -> Iterator[Page]:
+        place = self._at(path)
+
+        def begin(turn: Turn) -> tuple[Turn, Iterator[FileStatus], Sequence[FileStatus]]:
+            entries = turn.client.list_status(place)
+            return turn, entries, turn.ask(_some, entries)
+
+        turn, entries, some = self._ask("getListing", path, begin)
+        if some and not some[0].isdir and some[0].path == place:
+            raise NotADirectoryError(errno.ENOTDIR, "it is no folder", path)
+        while True:
+            names = [(one.path.rpartition("/")[2], one) for one in some]
+            yield Page([Listed(name.encode(), _found(one)) for name, one in names if not name.startswith(_UNFINISHED)])
+            if len(some) < _PAGE:
+                return
+            # Only from its beginning could it be asked for again.
+            some = self._go_on(turn, entries, path)
+
+    def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
+        place = self._at(path)
+
+        def act(turn: Turn) -> bytes:
+            # What it reads is what stands there now, also when another file gets the name in the middle of it.
+            reader = turn.ask(turn.client.read, place)
+            if version and version != _version(self._status(turn, place)):
+                raise ChangedError(path)
+            wanted = min(size, len(reader) - offset)
+            return turn.ask(reader.read_range, offset, wanted) if wanted > 0 else b""
+
+        return self._ask("read", path, act)
+
+    def target(self, path: bytes) -> bytes:
+        self.find(path)
+        raise OSError(errno.EINVAL, "it is no symbolic link", path)
+
+    # --- what is changed ---------------------------------------------------------------------
+
+    def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
+        place = self._named(path)
+        unfinished: list[str] = []
+
+        def write(turn: Turn) -> Found:
+            unfinished.append(_beside(place))
+            self._send(turn, unfinished[-1], descriptor, size, kept)
+            found = _found(self._status(turn, unfinished[-1]))
+            if found.size != size:
+                raise OSError(errno.EIO, f"the cluster has {found.size} bytes of it, but was sent {size}")
+            return found
+
+        def name(turn: Turn) -> None:
+            if over:
+                there = self._there(turn, place)
+                if there is None or _version(there) != over:
+                    raise ChangedError(path)
+            try:
+                turn.ask(turn.client.rename, unfinished[-1], place, over != b"")
+            except FileNotFoundError:
+                # Asked again, since an answer was lost, by us or by the client itself: nobody else knows of that name.
+                if self._there(turn, place) is None:
+                    raise
+            except FileExistsError:
+                raise ChangedError(path) from None
+            except RuntimeError:
+                there = self._there(turn, place)
+                if there and there.isdir:
+                    raise IsADirectoryError(errno.EISDIR, "it is a folder", path) from None
+                raise
+
+        try:
+            found = self._ask("create", path, write)
+            self._ask("rename", path, name)
+            unfinished.pop()
+        finally:
+            for one in unfinished:
+                self._forget(one)
+        return found
+
+    def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
+        """By another name at first: HDFS makes one that is there already, and says nothing."""
+        place = self._named(path)
+        unfinished = _beside(place)
+
+        def make(turn: Turn) -> None:
+            turn.ask(turn.client.mkdirs, unfinished, 0o755 if kept.mode is None else kept.mode, False)
+
+        def name(turn: Turn) -> None:
+            try:
+                turn.ask(turn.client.rename, unfinished, place, False)
+            except FileNotFoundError:
+                if self._there(turn, place) is None:
+                    raise
+            except (FileExistsError, RuntimeError):
+                if self._there(turn, place) is None:
+                    raise
+                raise FileExistsError(errno.EEXIST, "it is there already", path) from None
+
+        try:
+            self._ask("mkdirs", path, make)
+            self._ask("rename", path, name)
+        except OSError:
+            self._forget(unfinished)
+            raise
+        return self._keep(path, kept._replace(uid=None, gid=None))
+
+    def remove(self, path: bytes) -> None:
+        place = self._at(path)
+
+        def act(turn: Turn) -> None:
+            there = self._seen(turn, place, path)
+            if there and there.isdir:
+                raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
+            if there:
+                turn.ask(turn.client.delete, place, False)
+
+        self._ask("delete", path, act)
+
+    def remove_folder(self, path: bytes) -> None:
+        place = self._at(path)
+
+        def act(turn: Turn) -> None:
+            there = self._seen(turn, place, path)
+            if there and not there.isdir:
+                raise NotADirectoryError(errno.ENOTDIR, "it is no folder", path)
+            if there:
+                turn.ask(turn.client.delete, place, False)
+
+        self._ask("delete", path, act)
+
+    def rename(self, old: bytes, new: bytes) -> None:
+        before, after = self._at(old), self._named(new)
+        if after.startswith(f"{before}/"):
+            raise OSError(errno.EINVAL, "a folder cannot be moved into itself", new)
+
+        def act(turn: Turn) -> None:
+            self._seen(turn, before, old)
+            try:
+                if before != after:
+                    turn.ask(turn.client.rename, before, after, True)
+            except FileNotFoundError:
+                # It was there; so it is done, if an answer was lost, by us or by the client itself.
+                if self._there(turn, before) or not self._there(turn, after):
+                    raise
+            except RuntimeError:
+                number = self._why(turn, before, after)
+                if not number:
+                    raise
+                raise OSError(number, os.strerror(number), new) from None
+
+        self._ask("rename", old, act)
+
+    def link(self, path: bytes, target: bytes) -> Found:
+        raise PermissionError(errno.EPERM, "HDFS has no symbolic links", path, None, target)
+
+    def keep(self, path: bytes, kept: Kept) -> Found:
+        if (kept.uid is not None or kept.gid is not None) and not self._options.ignores_owners:
+            raise PermissionError(
+                errno.EPERM,
+                "HDFS knows owners by name, so none can be set by number; ignoreOwnership lets it pass",
+                path,
+            )
+        return self._keep(path, kept)
+
+    # --- below -------------------------------------------------------------------------------
+
+    def _at(self, path: bytes) -> str:
+        try:
+            return f"{self._options.root}/{path.decode()}" if path else self._options.root or "/"
+        except UnicodeDecodeError:
+            raise OSError(errno.EILSEQ, "names of HDFS are text in UTF-8", path) from None
+
+    def _named(self, path: bytes) -> str:
+        """Of what is made there."""
+        name = path.rpartition(b"/")[2]
+        if not is_name(name):
+            number = errno.ENAMETOOLONG if len(name) > LONGEST_NAME else errno.EINVAL
+            raise OSError(number, f"a name has 1 to {LONGEST_NAME} bytes and is neither . nor ..", path)
+        return self._at(path)
+
+    def _ask(self, operation: str, path: bytes, act: Callable[[Turn], T]) -> T:
+        return self._calls.run(operation, path or self._options.root.encode(), act)
+
+    @staticmethod
+    def _status(turn: Turn, place: str) -> FileStatus:
+        return turn.ask(turn.client.get_file_info, place)
+
+    def _there(self, turn: Turn, place: str) -> FileStatus | None:
+        try:
+            return self._status(turn, place)
+        except FileNotFoundError:
+            return None
+
+    def _seen(self, turn: Turn, place: str, path: bytes) -> FileStatus | None:
+        """Of what is to be removed, or renamed. None when the try before may have done it."""
+        there = self._there(turn, place)
+        if there is None and not turn.before:
+            raise FileNotFoundError(errno.ENOENT, "it is not there", path)
+        return there
+
+    def _why(self, turn: Turn, old: str, new: str) -> int:
+        """What is wrong with a rename: of most the cluster says only that it did not."""
+        before, after = self._there(turn, old), self._there(turn, new)
+        if before is None or after is None:
+            return 0
+        if before.isdir != after.isdir:
+            return errno.EISDIR if after.isdir else errno.ENOTDIR
+        return errno.ENOTEMPTY if after.isdir and turn.ask(_some, turn.client.list_status(new)) else 0
+
+    def _send(self, turn: Turn, place: str, descriptor: int, size: int, kept: Kept) -> None:
+        options = self._options
+        mode = 0o644 if kept.mode is None else kept.mode
+        how = WriteOptions(options.block_size, options.copies, mode, True, False)
+        writer = turn.ask(turn.client.create, place, how)
+        done = 0
+        while done < size:
+            piece = os.pread(descriptor, min(_PIECE, size - done), done)
+            if not piece:
+                raise OSError(errno.EIO, f"the staged file has {done} bytes, but should have {size}")
+            turn.ask(writer.write, piece)
+            done += len(piece)
+        if size:
+            with suppress(NotImplementedError):  # of files in parts with parity
+                turn.ask(writer.hsync)
+        turn.ask(writer.close)
+        self._set(turn, place, kept._replace(mode=None))
+
+    def _keep(self, path: bytes, kept: Kept) -> Found:
+        place = self._at(path)
+
+        def act(turn: Turn) -> Found:
+            self._set(turn, place, kept)
+            return _found(self._status(turn, place))
+
+        return self._ask("setAttributes", path, act)
+
+    @staticmethod
+    def _set(turn: Turn, place: str, kept: Kept) -> None:
+        if kept.mode is not None:
+            turn.ask(turn.client.set_permission, place, kept.mode)
+        if kept.mtime_ns is not None:
+            moment = max(kept.mtime_ns // _MILLISECOND, 0)
+            turn.ask(turn.client.set_times, place, moment, moment)
+
+    def _go_on(self, turn: Turn, entries: Iterator[FileStatus], path: bytes) -> Sequence[FileStatus]:
+        try:
+            return turn.ask(_some, entries)
+        except failures.RAISED as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise failures.error(failures.of(error), "getListing", path, self._options.place, 1) from None
+
+    def _forget(self, place: str) -> None:
+        """If it cannot be removed, it is left; no listing shows it."""
+        with suppress(OSError):
+            self._ask("delete", place.encode(), lambda turn: turn.ask(turn.client.delete, place, False))
+
+
+def _some(entries: Iterator[FileStatus]) -> Sequence[FileStatus]:
+    return list(islice(entries, _PAGE))
+
+
+def _beside(place: str) -> str:
+    return f"{place.rpartition('/')[0]}/{_UNFINISHED}{secrets.token_hex(8)}"
+
+
+def _version(status: FileStatus) -> bytes:
+    return b"%x-%x" % (status.modification_time, status.length)
+
+
+def _found(status: FileStatus) -> Found:
+    kind = Kind.FOLDER if status.isdir else Kind.FILE
+    version = b"" if status.isdir else _version(status)
+    return Found(kind, status.length, status.modification_time * _MILLISECOND, version, status.permission & 0o7777)
