@@ -42,7 +42,7 @@ def measure(place: Stand, contenders: list[peers.Contender], loads: list[str], r
             if load in OWN:
                 row, do = OWN[load]
                 results.add(round_, CLIENT, [Note(row, place.own_rate(do))])
-                place.remove("new/file-")
+                place.remove()
     return results
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tests.bench.agent.daemon import TroubleError
 from tests.bench.agent.peers import NATIVE, NO_DISK, OURS, Contender
-from tests.bench.agent.stand import PATIENCE, Measured, Stand, Trial
+from tests.bench.agent.stand import PATIENCE, WRITTEN, Measured, Stand, Trial
 
 PAGE = 4096
 CLIENTS = (1, 2, 4)
@@ -122,24 +122,24 @@ def writing(stand: Stand, one: Contender, seconds: float) -> Notes:
     counts = one.name not in (NATIVE, "juicefs")
     try:
         with stand.mounted(one, writes=True) as trial:
-            paths = trial.paths([f"new/file-{number}" for number in range(sizes.created)])
+            paths = trial.paths([f"{WRITTEN}{number}" for number in range(sizes.created)])
             made = trial.run("create", paths=paths, size=PAGE, seconds=seconds)
-            there = stand.stored("new/file-") / made.found["done"] if counts else None
+            there = stand.stored(WRITTEN) / made.found["done"] if counts else None
             notes = [Note(CREATED, made, there)]
             notes.append(Note("unlink", trial.run("unlink", paths=paths[: made.found["done"]])))
-            large = trial.run("write", path=trial.path("new/file-large"), size=sizes.written)
-            there = float(stand.stored("new/file-large")) if counts else None
+            large = trial.run("write", path=trial.path(f"{WRITTEN}large"), size=sizes.written)
+            there = float(stand.stored(f"{WRITTEN}large")) if counts else None
             notes.append(Note("write 1 GiB", large, there))
             count = sizes.written // PAGE // 4
             notes.append(
                 Note(
                     "write() of 4 KiB",
-                    trial.run("append", path=trial.path("new/file-pages"), count=count, seconds=seconds),
+                    trial.run("append", path=trial.path(f"{WRITTEN}pages"), count=count, seconds=seconds),
                 )
             )
-            trial.run("unlink", paths=trial.paths(["new/file-large", "new/file-pages"]))
+            trial.run("unlink", paths=trial.paths([f"{WRITTEN}large", f"{WRITTEN}pages"]))
     finally:
-        stand.remove("new/file-")
+        stand.remove()
     return notes
 
 
@@ -168,11 +168,11 @@ def killed(stand: Stand, one: Contender, seconds: float) -> Notes:
     with stand.mounted(one) as trial:
         trial.look(names)
         reads: dict[str, Any] = {"paths": trial.paths(names), "how": "os", "size": PAGE}
-        with trial.client("small", seconds=2 * seconds, again=True, **reads) as client:
+        with trial.client("small", seconds=2 * KILLS * seconds, again=True, **reads) as client:
             client.begin()
             for _kill in range(KILLS):
                 try:
-                    client.process.wait(2 * seconds / (KILLS + 1))
+                    client.process.wait(seconds)
                 except subprocess.TimeoutExpired:
                     os.kill(_worker(trial), signal.SIGKILL)
                 else:

@@ -30,6 +30,7 @@ from tools import tree
 CLIENT = Path(__file__).with_name("client.py")
 PATIENCE = 240.0  # seconds, for what no budget ends
 BUCKET, JUICE = "bench", "juice"
+WRITTEN = "new/file-"
 MIB = 1 << 20
 
 
@@ -276,11 +277,20 @@ class Stand:
 
     def stored(self, prefix: str) -> int:
         """How many objects are there."""
-        return sum(len(page) for page in obstore.list(self.store, prefix))
+        return len(self._new(prefix))
 
-    def remove(self, prefix: str) -> None:
-        for page in obstore.list(self.store, prefix):
-            obstore.delete(self.store, [one["path"] for one in page])
+    def remove(self) -> None:
+        """What was written."""
+        there = self._new(WRITTEN)
+        for start in range(0, len(there), 1000):
+            obstore.delete(self.store, there[start : start + 1000])
+
+    def _new(self, prefix: str) -> list[str]:
+        # The client knows prefixes that are folders only.
+        folder = os.path.dirname(prefix)  # noqa: PTH120
+        return [
+            one["path"] for page in obstore.list(self.store, folder) for one in page if one["path"].startswith(prefix)
+        ]
 
     # --- mounts ------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ def test_every_requirement_has_an_upper_bound() -> None:
 
 def test_make_help_knows_every_target_that_a_person_calls() -> None:
     targets = set(re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE))
-    checks = "test test-extended lint unit agent api cluster molecule bench bench-ground bench-modules"
+    checks = "test test-extended lint unit agent api cluster molecule bench bench-ground bench-modules bench-agent"
     wanted = f"quickstart verify stop down {checks} generate docs collection lock deps help"
     assert targets == set(wanted.split())
 
