@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .. import configuration
 from ..cache.claim import clean
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from .services import Services
+
+
+# Folders that were made for one and hold something of another.
+_SHARED: Final = ""
 
 
 class Places(NamedTuple):
@@ -183,9 +187,9 @@ class Machine:
             if str(document(path).get("label", "")).startswith(f"{name}:"):
                 path.unlink()
         record = self.record()
-        for made in sorted(record["folders"].pop(name, []), reverse=True):
-            with suppress(OSError):
-                Path(made).rmdir()  # unless there is something in it
+        made = sorted({*record["folders"].pop(name, []), *record["folders"].pop(_SHARED, [])}, reverse=True)
+        remove_empty(made)
+        record["folders"][_SHARED] = [one for one in made if os.path.lexists(one)]
         self.keep(record)
         # Last: by it a run that comes after one that was killed finds what is left.
         for kind in ("secrets", "mounts"):

@@ -132,10 +132,10 @@ def test_from_a_bare_machine_to_a_bare_machine(fresh: Machine, source: Path, tmp
             for arguments in ([], ["--check", "--diff"]):
                 assert fresh.play(*arguments).ok().changed_tasks() == []
             assert len(fresh.mounted()) == 2
+            writer = stack.enter_context((fresh.point("corpus") / "new").open("wb", buffering=0))
 
         # The store is gone.
         relay.cut()
-        writer = stack.enter_context((fresh.point("corpus") / "new").open("wb", buffering=0))
         writer.write(b"nobody else has it")
         for arguments in (["--check"], []):
             refused = fresh.play(*arguments, fuse_agent_state="absent", fuse_agent_patience=3)

@@ -55,6 +55,17 @@ def test_the_provider_of_another_cluster_is_refused() -> None:
     assert choice["refused"].startswith("an earlier run made a cluster of provider k3s here")
 
 
+# ---- node_mounts -----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_declared_for_a_machine_is_checked_and_told_without_secrets() -> None:
+    declared = {"name": "corpus", "url": "s3://corpus", "mount_point": "/mnt/corpus", "secrets": {"secretKey": "hush"}}
+    found = FILTERS["node_mounts"]([declared], config="/etc/paddleflow/fuse")
+    assert found["mounts"] == []
+    assert {one.partition(" is ")[0] for one in found["problems"]} == {"corpus: endpoint", "corpus: accessKey"}
+    assert "hush" not in str(found)
+
+
 # ---- range_address ---------------------------------------------------------------------------------------------------
 
 
