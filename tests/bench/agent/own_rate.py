@@ -17,9 +17,7 @@ _AT_ONCE = 8
 
 def main() -> None:
     wanted = json.loads(sys.stdin.readline())
-    source = make(
-        Wanted(wanted["url"], wanted["properties"], "", wanted["secrets"]), lambda _name, _code, _again: None
-    )
+    source = make(Wanted(wanted["url"], wanted["properties"], "", wanted["secrets"]), lambda _name, _code, _again: None)
     print("ready", flush=True)
     sys.stdin.readline()
     begin = time.perf_counter()
