@@ -142,7 +142,7 @@ class FileSystem(Operations):
         writing = self.writing
         if changes.size is not None:
             await self._truncate(node, changes.size)
-        changes = self._kept(node, changes)
+        changes = view.kept(self._nodes.known(node), changes, self._source.abilities.keeps, self._settings)
         stage = writing.of(node)
         if stage is None or not await writing.keep(node, stage, changes):
             await self.tree.keep(node, changes)
@@ -381,31 +381,6 @@ class FileSystem(Operations):
             await writing.store(node)
         finally:
             await writing.close(node)
-
-    def _kept(self, node: int, changes: Changes) -> Changes:
-        """What of the changes there is to keep.
-
-        :raises PermissionError: of what the source cannot keep
-        """
-        known = self._nodes.known(node)
-        mode = changes.mode
-        if mode is not None:
-            mode = stat.S_IMODE(mode)
-        elif changes.drop_privileges and known.mode & (stat.S_ISUID | stat.S_ISGID):
-            mode = stat.S_IMODE(known.mode) & ~(stat.S_ISUID | stat.S_ISGID)
-        wanted: dict[str, Any] = {
-            "mode": None if mode == stat.S_IMODE(known.mode) else mode,
-            "uid": None if changes.uid == known.uid else changes.uid,
-            "gid": None if changes.gid == known.gid else changes.gid,
-        }
-        if any(value is not None for value in wanted.values()) and not self._source.abilities.keeps:
-            if not self._settings.ignores_owners:
-                raise PermissionError(
-                    errno.EPERM,
-                    "this file system keeps no owners and modes; persistAttributes would keep, ignoreOwnership drop them",
-                )
-            wanted = dict.fromkeys(wanted)
-        return changes._replace(**wanted)
 
     def flush(self, _caller: Caller, node: int, handle: int) -> Soon[None]:
         if self._writing is None or not self._opens.get(handle).writes:

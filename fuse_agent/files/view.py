@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -12,7 +13,7 @@ from ..protocol.replies import Attributes, Entry, Space
 from ..sources.base import Kind
 
 if TYPE_CHECKING:
-    from ..operations import Caller
+    from ..operations import Caller, Changes
     from ..sources.base import Found
 
 SECOND: Final = 10**9
@@ -95,6 +96,32 @@ def attributes(one: Known) -> Attributes:
 
 def entry(node: int, one: Known, settings: Settings) -> Entry:
     return Entry(node, attributes(one), settings.kernel_names_hold, settings.kernel_attributes_hold)
+
+
+def kept(one: Known, changes: Changes, keeps: bool, settings: Settings) -> Changes:
+    """What of the changes of an owner and mode there is to keep.
+
+    :param keeps: whether the source does
+    :raises PermissionError: of what it cannot keep
+    """
+    mode = changes.mode
+    if mode is not None:
+        mode = stat.S_IMODE(mode)
+    elif changes.drop_privileges and one.mode & (stat.S_ISUID | stat.S_ISGID):
+        mode = stat.S_IMODE(one.mode) & ~(stat.S_ISUID | stat.S_ISGID)
+    wanted = changes._replace(
+        mode=None if mode == stat.S_IMODE(one.mode) else mode,
+        uid=None if changes.uid == one.uid else changes.uid,
+        gid=None if changes.gid == one.gid else changes.gid,
+    )
+    if keeps or (wanted.mode, wanted.uid, wanted.gid) == (None, None, None):
+        return wanted
+    if not settings.ignores_owners:
+        raise PermissionError(
+            errno.EPERM,
+            "this file system keeps no owners and modes; persistAttributes would keep, ignoreOwnership drop them",
+        )
+    return wanted._replace(mode=None, uid=None, gid=None)
 
 
 def space(settings: Settings, used: int, files: int) -> Space:

@@ -6,8 +6,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,7 +16,7 @@ import pytest
 from tests.support.faulty_source import Faults
 from tests.support.granted import until
 from tests.support.mounted import Mounted, mounted
-from tests.support.places import file
+from tests.support.places import client, file
 from tests.support.source_suite import failing
 
 LARGE = 3 << 20
@@ -69,12 +67,6 @@ def made(tmp_path: Path, passthrough: int, holds: dict[str, Any]) -> Iterator[Ca
     source = {"kind": "local", "root": str(root)}
     with mounted(folder, source, passthrough=passthrough, faults=faults.folder, **holds) as mount:
         yield Case(root, faults, mount)
-
-
-def client(code: str, *args: object) -> subprocess.Popen[str]:
-    """Another process, which may wait."""
-    command = [sys.executable, "-I", "-S", "-c", f"import os, sys\n{code}", *[str(one) for one in args]]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def names(folder: Path) -> list[str]:

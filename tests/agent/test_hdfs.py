@@ -87,7 +87,7 @@ def test_a_large_file_is_stored_and_read_whole(options: Options, cluster: Hadoop
     with closed(HdfsSource(options._replace(block_size=4 * MIB))) as source:
         stored = store(source, b"large", data)
         status = cluster.client.get_file_info(f"{options.root}/large")
-        assert (status.length, status.blocksize, status.replication) == (len(data), 4 * MIB, 1)
+        assert (status.length, status.blocksize, status.replication) == (len(data), 4 * MIB, 2)
         assert source.read(b"large", stored.version, 3, 8 * MIB) == data[3 : 3 + 8 * MIB]
         assert source.read(b"large", stored.version, 20 * MIB, 8 * MIB) == data[20 * MIB :]
         assert source.read(b"large", stored.version, 30 * MIB, 8 * MIB) == b""
@@ -297,7 +297,7 @@ def test_a_cluster_is_mounted(agent: Command, cluster: Hadoop, options: Options)
         writer.write(b"there")
     agent.mount(
         f"hdfs://127.0.0.1:{cluster.port}{options.root}",
-        options={"user": cluster.user, "group": "any", "replication": "1"},
+        options={"user": cluster.user, "group": "any", "replication": "2"},
     )
     assert (agent.point / "there").read_bytes() == b"there"
     (agent.point / "folder").mkdir()

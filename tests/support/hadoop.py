@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HDFS cluster of one process: a name node and a data node of Hadoop's own tests, with their data in a folder of its own."""
+"""An HDFS cluster of one process: a name node and two data nodes of Hadoop's own tests, with their data in a folder of its own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import hdfs_native
 from paddleflow_fuse.sources.hdfs.options import Options
@@ -34,6 +35,8 @@ _JARS = {
     "junit/junit/4.13.2/junit-4.13.2.jar": "8e495b634469d64fb8acfa3495a065cbacc8a0fff55ce1e31007be4c16dc57d3",
 }
 _JAVA = ("java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+# A file is whole as soon as its writer says so, if it has more copies than it needs; else its writer waits half a second for a report.
+_SETTINGS = {"dfs.namenode.file.close.num-committed-allowed": "1"}
 _NUMBERS = itertools.count(1)
 
 
@@ -51,17 +54,29 @@ class Hadoop:
         """For a new folder."""
         root = f"/data-{next(_NUMBERS)}"
         self.client.mkdirs(root)
-        return Options((f"127.0.0.1:{self.port}",), self.user, root, copies=1)
+        return Options((f"127.0.0.1:{self.port}",), self.user, root, copies=2)
 
 
 @contextlib.contextmanager
-def hadoop() -> Iterator[Hadoop]:
+def hadoop(settings: Mapping[str, str] = MappingProxyType({}), *java: str) -> Iterator[Hadoop]:
+    """
+    :param java: more options of the process
+    """
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # every file that is stored is brought to the disk
     with tempfile.TemporaryDirectory(prefix="hdfs-", dir=memory) as name:
         folder = Path(name)
-        log, details = folder / "log", folder / "details"
-        words = [*_JAVA, f"-Dtest.build.data={folder}/data", "-cp", ":".join(str(one) for one in jars())]
-        words += ["org.apache.hadoop.test.MiniDFSClusterManager", "-format", "-datanodes", "1"]
+        log, details, site = folder / "log", folder / "details", folder / "site"
+        site.mkdir()
+        for file in ("core-site.xml", "hdfs-site.xml"):  # each has defaults of its own, which are read before it
+            (site / file).write_text(_xml({**_SETTINGS, **settings}), encoding="utf-8")
+        words = [
+            *_JAVA,
+            *java,
+            f"-Dtest.build.data={folder}/data",
+            "-cp",
+            ":".join(str(one) for one in (site, *jars())),
+        ]
+        words += ["org.apache.hadoop.test.MiniDFSClusterManager", "-format", "-datanodes", "2"]
         words += ["-nnport", "0", "-httpport", "0", "-writeDetails", str(details)]
         with log.open("wb") as output, subprocess.Popen(words, cwd=folder, stdout=output, stderr=output) as process:
             try:
@@ -69,6 +84,13 @@ def hadoop() -> Iterator[Hadoop]:
             finally:
                 process.kill()
                 process.wait(PATIENCE)
+
+
+def _xml(settings: Mapping[str, str]) -> str:
+    rows = "".join(
+        f"<property><name>{name}</name><value>{value}</value></property>" for name, value in settings.items()
+    )
+    return f"<configuration>{rows}</configuration>"
 
 
 def jars() -> list[Path]:

@@ -117,3 +117,9 @@ def python_as(user: int, folder: Path, code: str, *args: object, groups: tuple[i
     """The same by a user that is not root, who is in the folder already: the way to it may be closed to him."""
     become = f"import os, sys; os.chdir({str(folder)!r}); os.setgroups({list(groups)}); os.setgid({user}); os.setuid({user})\n"
     return python(become + code, *args)
+
+
+def client(code: str, *args: object) -> subprocess.Popen[str]:
+    """Another process, which may wait."""
+    command = [sys.executable, "-I", "-S", "-c", f"import os, sys\n{code}", *[str(one) for one in args]]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

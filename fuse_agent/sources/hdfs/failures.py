@@ -55,6 +55,8 @@ _REMEDIES: Final[Mapping[int, str]] = {
 _STATUS: Final[Mapping[int, int]] = {
     errno.ENOENT: 404, errno.EACCES: 403, errno.EPERM: 403, errno.EEXIST: 409, errno.ESTALE: 412,
 }  # fmt: skip
+# All that the client says when a cluster hangs up on who comes without a ticket.
+_UNASKED: Final = "see whether the cluster is well, and whether it wants Kerberos: then give principal and keyTabData"
 _UNREACHED: Final = re.compile("Connection refused|lookup address|timed out|No route|unreachable", re.IGNORECASE)
 
 
@@ -83,7 +85,8 @@ def of(error: Exception) -> Failure:
     said = _line(text) or word
     if word in _AGAIN:
         unreached = word == "IOError" and _UNREACHED.search(said)
-        return _told(errno.ETIMEDOUT if unreached else errno.EIO, said, 0 if word == "IOError" else 503, again=True)
+        told = _told(errno.ETIMEDOUT if unreached else errno.EIO, said, 0 if word == "IOError" else 503, again=True)
+        return told._replace(remedy=_UNASKED) if "listener disconnected" in said else told
     number = _NUMBERS.get(word, errno.EIO)
     if "could only be written to 0 of the" in text:
         number = errno.ENOSPC  # or no data node is there at all

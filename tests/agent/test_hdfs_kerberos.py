@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An HDFS cluster that takes nobody without a ticket, and encrypts what it sends."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import errno
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.agent_command import command
+from tests.support.hadoop import Hadoop, hadoop
+from tests.support.kerberos import REALM, Realm, realm
+
+pytestmark = pytest.mark.extended  # half a minute, and a KDC
+
+
+class Secure:
+    """
+    :ivar given: the properties of a file system on the cluster, by its superuser
+    """
+
+    def __init__(self, cluster: Hadoop, there: Realm, keytab: Path) -> None:
+        self.url = f"hdfs://localhost:{cluster.port}/"
+        self.keytab = keytab
+        self.given = {
+            "principal": "hdfs/localhost",
+            "realm": REALM,
+            "kdc": f"127.0.0.1:{there.port}",
+            "nameNodePrincipal": f"hdfs/localhost@{REALM}",
+            "dataTransferProtection": "privacy",
+            "replication": "2",
+        }
+
+    def secret(self, keytab: Path | None = None) -> str:
+        return base64.b64encode((keytab or self.keytab).read_bytes()).decode()
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[Realm]:
+    with realm() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def secure(there: Realm) -> Iterator[Secure]:
+    keytab = there.keytab("hdfs/localhost", "HTTP/localhost")
+    settings = {
+        "hadoop.security.authentication": "kerberos",
+        "hadoop.security.authorization": "true",
+        "hadoop.rpc.protection": "privacy",
+        "dfs.data.transfer.protection": "privacy",
+        "dfs.block.access.token.enable": "true",
+        "ignore.secure.ports.for.testing": "true",  # its web pages would need certificates
+        "dfs.web.authentication.kerberos.principal": f"HTTP/localhost@{REALM}",
+        "dfs.web.authentication.kerberos.keytab": str(keytab),
+    }
+    for node in ("namenode", "datanode"):
+        settings[f"dfs.{node}.kerberos.principal"] = f"hdfs/localhost@{REALM}"
+        settings[f"dfs.{node}.keytab.file"] = str(keytab)
+    with hadoop(settings, f"-Djava.security.krb5.conf={there.config}") as cluster:
+        yield Secure(cluster, there, keytab)
+
+
+# A process has one user, and one configuration of Kerberos.
+ASK = """
+import json, os, sys
+from paddleflow_fuse.sources.make import make
+url, given = json.load(sys.stdin)
+try:
+    source = make(url, given, "")
+    print(source.find(b"").kind.value, flush=True)
+    source.make_folder(b"folder")
+except OSError as error:
+    print(error.errno, error.strerror)
+os._exit(0)
+"""
+
+
+def ask(url: str, given: dict[str, object]) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], input=json.dumps([url, given]), capture_output=True, text=True, check=True, timeout=120,
+        env={name: value for name, value in os.environ.items() if name != "KRB5_CONFIG"},
+    )  # fmt: skip
+    return done.stdout.splitlines()
+
+
+def test_a_cluster_is_mounted_by_a_key_table(secure: Secure, tmp_path: Path) -> None:
+    with command(tmp_path) as agent:
+        agent.mount(secure.url, options=secure.given, secrets={"keyTabData": secure.secret()})
+        data = os.urandom(3 << 20)
+        (agent.point / "file").write_bytes(data)
+        agent("clear", str(agent.point))
+        assert (agent.point / "file").read_bytes() == data
+        (agent.point / "file").unlink()
+        agent("umount", str(agent.point))
+        assert secure.secret()[:40] not in agent.said()
+    left = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes()[:2] == b"\x05\x02"]
+    assert left == []  # no key table was written
+
+
+def test_another_user_is_let_in_but_may_not_write(secure: Secure, there: Realm) -> None:
+    keytab = there.keytab("tester")
+    said = ask(secure.url, {**secure.given, "principal": "tester", "keyTabData": secure.secret(keytab)})
+    assert said[0] == "folder"
+    assert said[1].startswith(f"{errno.EACCES} ")
+    assert "user=tester" in said[1]
+
+
+def test_a_key_table_of_somebody_else_is_refused(secure: Secure) -> None:
+    said = ask(secure.url, {**secure.given, "principal": "tester", "keyTabData": secure.secret()})
+    assert said[0].startswith(f"{errno.EACCES} ")
+
+
+def test_who_has_no_ticket_is_told_to_bring_one(secure: Secure) -> None:
+    said = ask(secure.url, {"user": "hdfs", "group": "any"})
+    assert said[0].startswith(f"{errno.EIO} ")
+    assert "whether it wants Kerberos: then give principal and keyTabData" in said[0]
+
+
+def test_the_address_of_a_realm_that_is_away_is_told(secure: Secure) -> None:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    said = ask(secure.url, {**secure.given, "kdc": f"127.0.0.1:{port}", "keyTabData": secure.secret()})
+    assert said[0].startswith(f"{errno.EACCES} ")
