@@ -56,7 +56,11 @@ class FarSource(Source):
         self._ends: deque[float] = deque(maxlen=_MOST)
         self.process: subprocess.Popen[bytes] | None = None
         self._control: Channel | None = None
-        self.abilities: Abilities = self._ask("abilities")
+        try:
+            self.abilities: Abilities = self._ask("abilities")
+        except BaseException:
+            self.close()
+            raise
 
     def find(self, path: bytes) -> Found:
         found: Found = self._ask("find", path)
