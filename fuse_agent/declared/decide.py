@@ -32,7 +32,7 @@ class Wanted(NamedTuple):
 class Agent(NamedTuple):
     """One that answers.
 
-    :ivar programs: the installations that supervisor and worker run from
+    :ivar programs: the installations that supervisor and worker run from, nothing of a worker that is slow to answer
     """
 
     socket: str
@@ -104,8 +104,8 @@ def is_ours(agent: Agent, releases: str) -> bool:
 
 
 def is_due(agent: Agent, releases: str, release: str) -> bool:
-    """Whether it runs from another release than the one that is installed now."""
-    return is_ours(agent, releases) and set(agent.programs) != {f"{releases}/{release}"}
+    """Whether it runs from another release than the one that is installed now, as far as is known."""
+    return is_ours(agent, releases) and {one for one in agent.programs if one} != {f"{releases}/{release}"}
 
 
 def some(names: Sequence[str]) -> str:
