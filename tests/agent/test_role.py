@@ -27,6 +27,7 @@ from tests.support.relay import Relay
 
 SECRETS = {"accessKey": KEYS.key, "secretKey": KEYS.secret}
 SIZE = 100_000
+NOBODY = ("127.0.0.1", 1)  # listens there
 BRING = "paddleflow.core.fuse_agent : Bring what is there to what is declared (up)"
 WOULD = "paddleflow.core.fuse_agent : Say what would be mounted"
 
@@ -76,6 +77,12 @@ def bucket_of(machine: Machine, name: str, bucket: Options, endpoint: str, **mor
 def planted(server: Minio, bucket: Options) -> None:
     for place in range(4):
         server.client.put_object(Bucket=bucket.bucket, Key=f"file{place}", Body=content(f"file{place}", SIZE))
+
+
+def stored(server: Minio, bucket: Options, key: str) -> bytes:
+    """Nothing of what is not there."""
+    found = server.client.list_objects_v2(Bucket=bucket.bucket, Prefix=key)
+    return bytes(server.client.get_object(Bucket=bucket.bucket, Key=key)["Body"].read()) if found["KeyCount"] else b""
 
 
 def address(server: Minio) -> tuple[str, int]:
@@ -150,7 +157,7 @@ def test_from_a_bare_machine_to_a_bare_machine(fresh: Machine, source: Path, tmp
             assert f"{fresh.point('corpus')} stays mounted, since it is used by {os.getpid()} " in busy.output
             writer.close()
             assert fresh.play(fuse_agent_state="absent").ok().changed_tasks() != []
-            assert server.client.get_object(Bucket=bucket.bucket, Key="new")["Body"].read() == b"nobody else has it"
+            assert stored(server, bucket, "new") == b"nobody else has it"
     assert fresh.mounted() == []
     assert fresh.processes() == []
     assert fresh.files() == before
@@ -247,24 +254,35 @@ def test_what_cannot_be_mounted_says_why_and_holds_up_no_other(machine: Machine,
 
 
 def test_force_takes_it_from_who_uses_it_and_keeps_what_is_nowhere_else(
-    machine: Machine, server: Minio, bucket: Options
+    machine: Machine, server: Minio, bucket: Options, tmp_path: Path
 ) -> None:
     relay = Relay(address(server))
     try:
-        machine.declared = [
-            bucket_of(machine, "corpus", bucket, f"http://127.0.0.1:{relay.port}", options={"grace": 1})
-        ]
-        machine.declared[0]["options"] |= machine.mount("corpus", "")["options"]
+        corpus = bucket_of(machine, "corpus", bucket, f"http://127.0.0.1:{relay.port}")
+        corpus["options"]["grace"] = 1
+        machine.declared = [corpus]
         machine.play().ok()
         with (machine.point("corpus") / "new").open("wb", buffering=0) as writer:
+            relay.target = NOBODY
+            relay.cut()
             writer.write(b"nobody else has it")
-            relay.close()
             gone = machine.play(fuse_agent_mounts=[{"name": "corpus", "state": "absent"}], fuse_agent_force=True).ok()
-        machine.declared = []
         assert "1 file that nobody else has: new." in gone.output
         assert machine.mounted() == []
         (staged,) = (machine.folder / "cache/corpus").glob("*/*/staging/1")
         assert staged.read_bytes() == b"nobody else has it"
+
+        # Mounted again it is stored. Its keys are somebody else's business now.
+        relay.target = address(server)
+        keys = tmp_path / "keys.json"
+        keys.touch(mode=0o644)
+        keys.write_text(json.dumps(corpus.pop("secrets")))
+        corpus["secrets_file"] = str(keys)
+        assert f"others may read them: {keys}" in machine.play().output
+        keys.chmod(0o600)
+        machine.play().ok()
+        until(lambda: stored(server, bucket, "new") == b"nobody else has it", "what was kept to be stored")
+        assert not (machine.folder / "etc/paddleflow/fuse/secrets/corpus.json").exists()
     finally:
         relay.close()
 

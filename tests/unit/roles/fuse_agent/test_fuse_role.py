@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from paddleflow_core.plan.node_mounts import FIELDS, STATES
+from paddleflow_core.plan.node_mounts import FIELDS, STATES, plan
 
+from tests.support import guides
 from tools import tree
 
 ROLE = tree.ROOT / "roles/fuse_agent"
@@ -121,6 +122,14 @@ def test_the_model_and_the_specification_know_the_same_of_a_file_system() -> Non
     options = SPECIFICATION["argument_specs"]["main"]["options"]["fuse_agent_mounts"]["options"]
     assert set(options) == set(FIELDS)
     assert options["state"]["choices"] == STATES
+
+
+def test_what_the_guide_declares_can_be_mounted() -> None:
+    (inventory,) = [block for block in guides.blocks("docs/guides/fuse-agent.md") if "# inventory.yml" in block.text]
+    declared = yaml.safe_load(inventory.text)["fuse_nodes"]["vars"]["fuse_agent_mounts"]
+    found = plan(declared, "/etc/paddleflow/fuse")
+    assert found["problems"] == []
+    assert [one["name"] for one in found["mounts"]] == ["corpus", "results"]
 
 
 def look(tmp_path: Path, *secrets: Path) -> dict[str, Any]:
