@@ -175,15 +175,18 @@ class Writing:
         if stage is None:
             return
         async with stage.lock:
-            if self._stages.get(node) is not stage:
-                return
-            if stage.poisoned:
-                raise OSError(stage.poisoned, "a write to it failed before, so it is not stored", stage.note.path)
-            if not self._nodes.parent(node) or await self._is_stored(stage):
-                return
-            await self._fill(node, stage, stage.missing(Range(0, stage.note.base)))
-            await self._settle(stage)
-            await self._store(node, stage)
+            if self._stages.get(node) is stage:
+                await self._store_all(node, stage)
+
+    async def _store_all(self, node: int, stage: Stage) -> None:
+        """Its lock is held."""
+        if stage.poisoned:
+            raise OSError(stage.poisoned, "a write to it failed before, so it is not stored", stage.note.path)
+        if not self._nodes.parent(node) or await self._is_stored(stage):
+            return
+        await self._fill(node, stage, stage.missing(Range(0, stage.note.base)))
+        await self._settle(stage)
+        await self._store(node, stage)
 
     async def _is_stored(self, stage: Stage) -> bool:
         return not stage.kept and (stage.is_untouched() or await self._work.ask(stage.is_stored))
@@ -224,7 +227,7 @@ class Writing:
         if stage is None:
             return
         try:
-            await self.store(node)
+            await self._leave(node, stage)
         except OSError as error:
             if stage.note.waits:
                 return
@@ -232,20 +235,35 @@ class Writing:
                 "a file could not be stored, and is kept path=%r reason=%r staged=%d; it is tried again until the source takes it",
                 stage.note.path, str(error), stage.number,
             )  # fmt: skip
-            if not stage.poisoned:
-                stage.say(stage.note._replace(waits=True))
-                self._work.soon(partial(self._retry, node, stage))
+            if stage.poisoned:
+                self._drop(node, stage)
                 return
-        await self._leave(node, stage)
+            stage.say(stage.note._replace(waits=True))
+            self._work.soon(partial(self._retry, node, stage))
 
     async def _leave(self, node: int, stage: Stage) -> None:
-        async with stage.lock:  # who is about to open it has it now
-            if self._stages.get(node) is stage and not self._opens.stage(node):
+        """Stores it, and then it is none any more, unless somebody has it open. Whoever is about to change it waits."""
+        async with stage.lock:
+            while self._stages.get(node) is stage:
+                await self._store_all(node, stage)
+                if self._opens.stage(node):
+                    return
                 await self._keep(node, stage)
-            if self._stages.get(node) is stage and not self._opens.stage(node):
-                del self._stages[node]
-                stage.remove()
-                self._nodes.unpin(node)
+                # Somebody may have opened, written and closed it meanwhile; nobody can from here on.
+                if self._may_go(node, stage):
+                    self._drop(node, stage)
+
+    def _may_go(self, node: int, stage: Stage) -> bool:
+        if not self._nodes.parent(node) or stage.is_untouched():
+            return True
+        small = stage.stored is not None and stage.stored.size <= SMALL
+        return not stage.kept and (stage.is_stored() if small else stage.seems_stored())
+
+    def _drop(self, node: int, stage: Stage) -> None:
+        if self._stages.get(node) is stage and not self._opens.stage(node):
+            del self._stages[node]
+            stage.remove()
+            self._nodes.unpin(node)
 
     async def _keep(self, node: int, stage: Stage) -> None:
         """A small file that was just written is read soon, by experience."""
@@ -264,12 +282,11 @@ class Writing:
             await trio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
             try:
-                await self.store(node)
+                await self._leave(node, stage)
             except OSError as error:
                 _LOG.debug("still not stored path=%r reason=%r", stage.note.path, str(error))
             else:
                 _LOG.warning("stored after all path=%r", stage.note.path)
-                await self._leave(node, stage)
                 return
 
     # --- names -------------------------------------------------------------------------------
