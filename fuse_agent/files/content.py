@@ -283,11 +283,6 @@ class Contents:
             content.file.close()
             content.file = self._open(content.digest, content.size)
 
-    async def keep(self, node: int, data: bytes) -> None:
-        """All of a small file, as the source has it."""
-        content = self.of(node)
-        self._kept_by(content, await self.work.change(self._put, content, Range(0, len(data)), data))
-
     def _kept_by(self, content: Content, file: File | None) -> None:
         if file is content.file:
             return

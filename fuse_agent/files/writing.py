@@ -21,17 +21,17 @@ import trio
 from ..sources.base import ChangedError, Kept
 from . import view
 from .ahead import Range
-from .content import SMALL
-from .stage import COMPARED, SETTLED, Note, Stage, Staging, sum_of
+from .stage import COMPARED, SETTLED, Note, Stage, Staging
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from ..cache.file import File
     from ..nodes.table import Nodes
     from ..opens import Opens
     from ..operations import Changes, Soon
     from ..sources.base import Found, Source
-    from .content import Contents
+    from .content import Content, Contents
     from .names import Names
     from .view import Settings
     from .work import Work
@@ -96,20 +96,28 @@ class Writing:
 
     async def begin_from(self, node: int) -> Stage:
         """With what it holds already, of which as much is here as the disk has whole."""
-        content = self._contents.of(node)
+        while node not in self._stages:  # of two at once, the first one's it is
+            content = self._contents.of(node)
+            stage = await self._begun_from(node, content)
+            # Meanwhile another may have begun, stored and left.
+            if node not in self._stages and self._contents.of(node) is content:
+                return self._enter(node, stage)
+            stage.remove()
+        return self._stages[node]
+
+    async def _begun_from(self, node: int, content: Content) -> Stage:
         known, note = self._nodes.known(node), self._note(node)
+        times = (known.atime, known.mtime)
         if content.whole and content.file is not None:
             stage = self._staging.begin(note)
-            await self._work.change(_copy, content.file.descriptor, stage.descriptor, content.size)
-            os.utime(stage.descriptor, ns=(known.atime, known.mtime))
-            stage.stored = await self._work.ask(stage.settle)
-        else:
-            stage = self._staging.begin(note._replace(base=content.size))
-            os.utime(stage.descriptor, ns=(known.atime, known.mtime))
-        if node in self._stages:  # two at once: the first one's it is
+            if await self._work.change(_copy, content.file, stage.descriptor, content.size):
+                os.utime(stage.descriptor, ns=times)
+                stage.stored = await self._work.ask(stage.settle)
+                return stage
             stage.remove()
-            return self._stages[node]
-        return self._enter(node, stage)
+        stage = self._staging.begin(note._replace(base=content.size))
+        os.utime(stage.descriptor, ns=times)
+        return stage
 
     def _note(self, node: int) -> Note:
         known = self._nodes.known(node)
@@ -227,7 +235,7 @@ class Writing:
         if stage is None:
             return
         try:
-            await self._leave(node, stage)
+            await self.store(node)
         except OSError as error:
             if stage.note.waits:
                 return
@@ -235,46 +243,18 @@ class Writing:
                 "a file could not be stored, and is kept path=%r reason=%r staged=%d; it is tried again until the source takes it",
                 stage.note.path, str(error), stage.number,
             )  # fmt: skip
-            if stage.poisoned:
-                self._drop(node, stage)
+            if not stage.poisoned:
+                stage.say(stage.note._replace(waits=True))
+                self._work.soon(partial(self._retry, node, stage))
                 return
-            stage.say(stage.note._replace(waits=True))
-            self._work.soon(partial(self._retry, node, stage))
+        self._leave(node, stage)
 
-    async def _leave(self, node: int, stage: Stage) -> None:
-        """Stores it, and then it is none any more, unless somebody has it open. Whoever is about to change it waits."""
-        async with stage.lock:
-            while self._stages.get(node) is stage:
-                await self._store_all(node, stage)
-                if self._opens.stage(node):
-                    return
-                await self._keep(node, stage)
-                # Somebody may have opened, written and closed it meanwhile; nobody can from here on.
-                if self._may_go(node, stage):
-                    self._drop(node, stage)
-
-    def _may_go(self, node: int, stage: Stage) -> bool:
-        if not self._nodes.parent(node) or stage.is_untouched():
-            return True
-        small = stage.stored is not None and stage.stored.size <= SMALL
-        return not stage.kept and (stage.is_stored() if small else stage.seems_stored())
-
-    def _drop(self, node: int, stage: Stage) -> None:
+    def _leave(self, node: int, stage: Stage) -> None:
+        """Right after it was stored: whoever waits to change it finds that it is none any more."""
         if self._stages.get(node) is stage and not self._opens.stage(node):
             del self._stages[node]
             stage.remove()
             self._nodes.unpin(node)
-
-    async def _keep(self, node: int, stage: Stage) -> None:
-        """A small file that was just written is read soon, by experience."""
-        if not self._nodes.parent(node):
-            return
-        if stage.stored is None or not 0 < stage.stored.size <= SMALL:
-            return
-        data = await self._work.ask(os.pread, stage.descriptor, stage.stored.size, 0)
-        # What the source has, and nothing newer.
-        if sum_of(data) == stage.stored.sum and self._nodes.parent(node):
-            await self._contents.keep(node, data)
 
     async def _retry(self, node: int, stage: Stage) -> None:
         pause = _FIRST_PAUSE
@@ -282,11 +262,12 @@ class Writing:
             await trio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
             try:
-                await self._leave(node, stage)
+                await self.store(node)
             except OSError as error:
                 _LOG.debug("still not stored path=%r reason=%r", stage.note.path, str(error))
             else:
                 _LOG.warning("stored after all path=%r", stage.note.path)
+                self._leave(node, stage)
                 return
 
     # --- names -------------------------------------------------------------------------------
@@ -408,10 +389,17 @@ class Writing:
         return Kept(note.mode, note.uid, note.gid, mtime_ns) if self._source.abilities.keeps else Kept()
 
 
-def _copy(source: int, target: int, size: int) -> None:
-    done = 0
-    while done < size:
-        moved = os.copy_file_range(source, target, size - done, done, done)
-        if not moved:
-            raise OSError(errno.EIO, f"the cached file has {done} bytes, but should have {size}")
-        done += moved
+def _copy(source: File, target: int, size: int) -> bool:
+    """In a thread. False when the file was given up meanwhile."""
+    if not source.use():
+        return False
+    try:
+        done = 0
+        while done < size:
+            moved = os.copy_file_range(source.descriptor, target, size - done, done, done)
+            if not moved:
+                raise OSError(errno.EIO, f"the cached file has {done} bytes, but should have {size}")
+            done += moved
+    finally:
+        source.close()
+    return True

@@ -333,6 +333,8 @@ def test_a_name_is_changed_when_what_is_being_stored_is_stored(case: Case, way: 
 def test_an_answer_that_is_older_than_what_was_done_here_is_dropped(steady: Case) -> None:
     path = steady.point / "file"
     path.write_bytes(b"before")
+    until("it is stored", lambda: steady.staged() == [])
+    assert path.read_bytes() == b"before"  # what is cached is asked for, and not fetched
     with steady.faults.waiting("find", "wait after file") as somebody_waits:
         waits = client("os.close(os.open(sys.argv[1], os.O_RDONLY))", path)
         somebody_waits()
