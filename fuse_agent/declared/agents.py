@@ -64,8 +64,8 @@ def agents(folder: Path) -> list[Agent]:
     for path in sorted(folder.glob("*.sock")):
         try:
             found.append(status(str(path)))
-        except (FileNotFoundError, ConnectionRefusedError):
-            continue  # it has ended, and its socket lies here still
+        except (FileNotFoundError, ConnectionError):
+            continue  # it has ended, before or while it was asked
         except (OSError, ValueError) as error:
             raise TroubleError(f"The agent at {path} does not answer ({error}). See its log, then run again.") from None
     return found

@@ -262,11 +262,13 @@ def test_force_takes_it_from_who_uses_it_and_keeps_what_is_nowhere_else(
         corpus["options"]["grace"] = 1
         machine.declared = [corpus]
         machine.play().ok()
-        with (machine.point("corpus") / "new").open("wb", buffering=0) as writer:
-            relay.target = NOBODY
-            relay.cut()
-            writer.write(b"nobody else has it")
-            gone = machine.play(fuse_agent_mounts=[{"name": "corpus", "state": "absent"}], fuse_agent_force=True).ok()
+        writer = (machine.point("corpus") / "new").open("wb", buffering=0)
+        relay.target = NOBODY
+        relay.cut()
+        writer.write(b"nobody else has it")
+        gone = machine.play(fuse_agent_mounts=[{"name": "corpus", "state": "absent"}], fuse_agent_force=True).ok()
+        with pytest.raises(OSError, match="endpoint"):
+            writer.close()
         assert "1 file that nobody else has: new." in gone.output
         assert machine.mounted() == []
         (staged,) = (machine.folder / "cache/corpus").glob("*/*/staging/1")
