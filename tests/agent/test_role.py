@@ -25,6 +25,8 @@ from tests.support.agent_role import Machine
 from tests.support.minio import KEYS, Minio, minio
 from tests.support.relay import Relay
 
+pytestmark = pytest.mark.extended  # plays that install and upgrade take minutes
+
 SECRETS = {"accessKey": KEYS.key, "secretKey": KEYS.secret}
 SIZE = 100_000
 NOBODY = ("127.0.0.1", 1)  # listens there
