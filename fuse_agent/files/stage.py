@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import json
 import mmap
 import os
+import signal
 import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -64,6 +66,8 @@ class Stage:
     """
     :ivar stored: what the source has of it
     :ivar kept: whether somebody set an owner, a mode or a time that the source does not have
+    :ivar retried: closed by all, and somebody tries to store it again and again
+    :ivar watched: closed by all, and somebody looks whether it is mapped still
     :ivar poisoned: the errno of a write that failed: what is here is not what was written
     """
 
@@ -71,7 +75,7 @@ class Stage:
         self._folder, self.number, self.descriptor, self.note = folder, number, descriptor, note
         self._present = present
         self.stored: Stored | None = None
-        self.kept = False
+        self.kept = self.retried = self.watched = False
         self.poisoned = 0
         self.lock = trio.Lock()  # of what is written, filled or stored
 
@@ -162,7 +166,7 @@ class Stage:
         status = self.status()
         if status.st_size > COMPARED:
             _LIBC.sync_file_range(self.descriptor, 0, 0, _BEGIN_WRITEBACK)
-            status = self.status()
+            # Of before: what is written meanwhile has a later time, and is stored once more.
             return Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, 0)
         return Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, self.sum(status.st_size))
 
@@ -171,6 +175,21 @@ class Stage:
         for start in range(0, size, _STEP):
             found = sum_of(os.pread(self.descriptor, _STEP, start), found)
         return found
+
+    def is_mapped(self) -> bool:
+        """Whether somebody may write to it without having it open. A mapping of a file that the kernel writes by itself does not
+        keep the handle that it was made by, so nobody tells when it goes; but a lease is only for who is alone."""
+        fcntl.fcntl(self.descriptor, fcntl.F_SETSIG, signal.SIGURG)  # of a lease that is broken: one that nobody hears
+        try:
+            fcntl.fcntl(self.descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except OSError as error:
+            if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):  # this disk has no leases
+                return False
+            if error.errno != errno.EAGAIN:
+                raise
+            return True
+        fcntl.fcntl(self.descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        return False
 
     def remove(self) -> None:
         """With all that tells of it."""

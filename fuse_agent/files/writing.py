@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # Seconds between two attempts to store what nobody waits for any more: twice as long each time.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+# And between two looks whether a file is mapped still.
+_FIRST_LOOK, _LONGEST_LOOK = 0.005, 1.0
 # A large file that is written to all the time never shows settled times; it is stored as it is, and counts as changed.
 _ATTEMPTS: Final = 5
 
@@ -234,40 +236,67 @@ class Writing:
         stage = self._stages.get(node)
         if stage is None:
             return
+        mapped = stage.is_mapped()  # before: what is written until it is unmapped is stored, too
         try:
             await self.store(node)
         except OSError as error:
-            if stage.note.waits:
+            if stage.retried:
                 return
             _LOG.error(
                 "a file could not be stored, and is kept path=%r reason=%r staged=%d; it is tried again until the source takes it",
                 stage.note.path, str(error), stage.number,
             )  # fmt: skip
             if not stage.poisoned:
+                stage.retried = True
                 stage.say(stage.note._replace(waits=True))
                 self._work.soon(partial(self._retry, node, stage))
                 return
-        self._leave(node, stage)
+        self._leave(node, stage, mapped)
 
-    def _leave(self, node: int, stage: Stage) -> None:
-        """Right after it was stored: whoever waits to change it finds that it is none any more."""
+    def _leave(self, node: int, stage: Stage, mapped: bool) -> None:
+        """Right after it was stored: whoever waits to change it finds that it is none any more.
+
+        :param mapped: whether it was, before it was stored
+        """
+        if self._stages.get(node) is not stage or self._opens.stage(node):
+            return
+        if mapped or stage.is_mapped():
+            if not stage.watched:
+                stage.watched = True
+                self._work.soon(partial(self._watch, node, stage))
+            stage.say(stage.note._replace(waits=True))
+            return
+        del self._stages[node]
+        stage.remove()
+        self._nodes.unpin(node)
+
+    async def _watch(self, node: int, stage: Stage) -> None:
+        """What is written through a mapping after the last close is stored when that goes, of which nobody tells."""
+        pause = _FIRST_LOOK
+        while self._stages.get(node) is stage and not self._opens.stage(node) and stage.is_mapped():
+            await trio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_LOOK)
+        stage.watched = False
+        # Who has opened it meanwhile looks again when he closes it.
         if self._stages.get(node) is stage and not self._opens.stage(node):
-            del self._stages[node]
-            stage.remove()
-            self._nodes.unpin(node)
+            await self.close(node)
 
     async def _retry(self, node: int, stage: Stage) -> None:
         pause = _FIRST_PAUSE
-        while self._stages.get(node) is stage:
+        while True:
             await trio.sleep(pause)
+            if self._stages.get(node) is not stage:
+                return
             pause = min(pause * 2, _LONGEST_PAUSE)
+            mapped = stage.is_mapped()
             try:
                 await self.store(node)
             except OSError as error:
                 _LOG.debug("still not stored path=%r reason=%r", stage.note.path, str(error))
             else:
                 _LOG.warning("stored after all path=%r", stage.note.path)
-                self._leave(node, stage)
+                stage.retried = False
+                self._leave(node, stage, mapped)
                 return
 
     # --- names -------------------------------------------------------------------------------
@@ -355,6 +384,7 @@ class Writing:
         pause = _FIRST_PAUSE
         note = stage.note
         while True:
+            mapped = stage.is_mapped()  # since before this worker
             try:
                 await self._recovered(stage)
             except ChangedError:
@@ -367,22 +397,27 @@ class Writing:
             except OSError as error:
                 _LOG.warning("what was left by a crash is not stored yet path=%r reason=%r", note.path, str(error))
             else:
-                _LOG.warning("what was left by a crash is stored path=%r", note.path)
                 self._names.changes.touch(note.path)
-                stage.remove()
-                return
+                if not mapped:
+                    _LOG.warning("what was left by a crash is stored path=%r", note.path)
+                    stage.remove()
+                    return
             await trio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _recovered(self, stage: Stage) -> None:
-        note, status = stage.note, stage.status()
+        if await self._work.ask(stage.is_stored):
+            return
+        note = stage.note
         for one in stage.missing(Range(0, note.base)):
             data = await self._work.ask(self._source.read, note.path, note.before, *one)
             await self._work.change(stage.fill, one.offset, data)
-        await self._work.change(
-            self._source.store, note.path, stage.descriptor, status.st_size, self._kept(stage, status.st_mtime_ns),
-            note.before,
-        )  # fmt: skip
+        now = await self._work.ask(stage.settle)
+        found = await self._work.change(
+            self._source.store, note.path, stage.descriptor, now.size, self._kept(stage, now.mtime_ns), note.before
+        )
+        stage.stored = now
+        stage.say(note._replace(before=found.version))
 
     def _kept(self, stage: Stage, mtime_ns: int) -> Kept:
         note = stage.note

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.agent_command import Command, command
+from tests.support.granted import until
+from tests.support.mapped import Memory
 
 
 @pytest.fixture
@@ -157,3 +161,19 @@ def test_umount_waits_until_everything_is_stored(agent: Command, source: Path) -
         assert (source / "file").read_bytes() == b"x" * 3_000_000
         writer.stdin.write(b"\n")
     agent("umount", str(agent.point))
+
+
+def test_what_is_written_to_memory_is_stored_by_the_worker_after_the_one_that_saw_it_closed(
+    agent: Command, source: Path
+) -> None:
+    agent.mount(url(source))
+    path = agent.point / "mapped"
+    path.write_bytes(b"before")
+    memory = Memory(path, 6)
+    worker = agent.status()["worker_pid"]
+    os.kill(worker, signal.SIGKILL)
+    assert path.read_bytes() == b"before"
+    assert agent.status()["worker_pid"] != worker
+    memory.write(0, b"after!")
+    memory.end()
+    until("it is stored", lambda: (source / "mapped").read_bytes() == b"after!")

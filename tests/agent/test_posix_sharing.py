@@ -7,13 +7,16 @@ import errno
 import fcntl
 import mmap
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.places import Place, file, python
+from tests.support.granted import until
+from tests.support.mapped import Memory
+from tests.support.places import Place, client, file, python
 from tests.support.source_suite import failing
 
 PAGE = mmap.PAGESIZE
@@ -190,6 +193,56 @@ def test_memory_outlives_its_handle(path: Path) -> None:
         assert path.read_bytes() == b"after!"
         memory[0:1] = b"A"
     assert path.read_bytes() == b"After!"
+
+
+@pytest.mark.parametrize("size", [9, LARGE, 9 << 20])
+def test_memory_outlives_every_handle(place: Place, path: Path, size: int) -> None:
+    """Rule 5: what is written after the last close is stored when it is unmapped, of which a kernel that writes by itself tells
+    nobody."""
+    data = bytearray(size)
+    path.write_bytes(data)
+    memory = Memory(path, size)
+    for offset, written in ((0, b"first"), (size - 4, b"last"), (2, b"again")):
+        memory.write(offset, written)
+        data[offset : offset + len(written)] = written
+        assert path.read_bytes() == data
+    memory.sync()
+    path.with_name("file").rename(path.with_name("moved"))
+    memory.write(1, b"x")
+    memory.end()
+    data[1:2] = b"x"
+    if place.mount is not None:
+        staging = place.mount.staging
+        until("it is stored", lambda: not any(staging.iterdir()))
+    assert path.with_name("moved").read_bytes() == data
+
+
+def test_memory_of_what_is_removed_or_emptied(path: Path) -> None:
+    path.write_bytes(bytes(PAGE))
+    memory = Memory(path, PAGE)
+    path.unlink()
+    memory.write(0, b"nobody reads it")
+    memory.end()
+    assert not path.exists()
+    path.write_bytes(bytes(2 * PAGE))
+    memory = Memory(path, 2 * PAGE)
+    os.truncate(path, PAGE)
+    memory.write(0, b"here")
+    memory.end()
+    assert path.read_bytes() == b"here" + bytes(PAGE - 4)
+
+
+def test_who_reads_memory_beyond_the_end_of_a_file_is_told_by_the_kernel(path: Path) -> None:
+    path.write_bytes(b"x" * 3 * PAGE)
+    code = (
+        "import mmap, os, sys; one = os.open(sys.argv[1], os.O_RDWR); memory = mmap.mmap(one, 0); os.ftruncate(one, 100);"
+        "print(memory[:200] == b'x' * 100 + bytes(100), flush=True); memory[2 * mmap.PAGESIZE]"
+    )
+    reader = client(code, path)
+    with reader:
+        said, _errors = reader.communicate(timeout=30)
+    assert (said.strip(), reader.returncode) == ("True", -signal.SIGBUS)
+    assert path.read_bytes() == b"x" * 100
 
 
 def test_two_share_memory(path: Path) -> None:
