@@ -34,7 +34,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._results: dict[tuple[str, int], int] = {}
-        self._durations: dict[str, Histogram] = {}
+        self._durations: dict[tuple[str, str], Histogram] = {}
         self._counts: dict[tuple[str, Labels], float] = {}
         self._lock = threading.Lock()
 
@@ -45,7 +45,7 @@ class Metrics:
         self.see("fuse_ops_durations_histogram_seconds", name, seconds)
 
     def see(self, what: str, name: str, seconds: float) -> None:
-        key = f"{what}\0{name}"
+        key = (what, name)
         histogram = self._durations.get(key)
         if histogram is None:
             histogram = self._durations[key] = Histogram()
@@ -73,8 +73,7 @@ class Metrics:
             Sample("fuse_ops_total", count, (("op", name), ("errno", str(code))), "counter")
             for (name, code), count in self._results.items()
         ]
-        for key, histogram in self._durations.items():
-            what, _zero, name = key.partition("\0")
+        for (what, name), histogram in self._durations.items():
             labels: Labels = (("op", name),)
             below = 0
             for bound, count in zip((*BUCKETS, "+Inf"), histogram.counts, strict=True):

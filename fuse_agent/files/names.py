@@ -92,9 +92,9 @@ class Names:
         node = self._nodes.find(parent, name)
         moment = view.now()
         if node:
-            known = self._nodes.known(node)
-            if (known.name_holds > moment and known.holds > moment) or self.is_held(node):
-                return self.entry(node)
+            known, held = self._nodes.known(node), self.is_held(node)
+            if held or (known.name_holds > moment and known.holds > moment):
+                return self.entry(node, None if held else known)
         elif self._nodes.complete_until(parent) * view.SECOND > moment:
             return Absent(self._settings.kernel_names_hold)
         return self._lookup(parent, name)

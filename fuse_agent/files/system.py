@@ -47,6 +47,18 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
+class _Flags(NamedTuple):
+    """How the kernel is to treat what was opened, by the way in which it is open. Made once: flags are slow to combine."""
+
+    cached: Open
+    passthrough: Open
+
+
+_READ = _Flags(Open.KEEP_CACHE | Open.NOFLUSH, Open.PASSTHROUGH | Open.NOFLUSH)
+_WRITTEN = _Flags(Open.NOFLUSH, Open.PASSTHROUGH | Open.NOFLUSH)
+_STAGED = _Flags(Open(0), Open.PASSTHROUGH)
+
+
 class Parts(NamedTuple):
     """What a file system is made of.
 
@@ -265,15 +277,15 @@ class FileSystem(Operations):
     def _opened(self, caller: Caller, node: int, content: Content) -> Handle:
         file = content.file
         whole = file if file is not None and file.whole else None
-        keeps = Open(0) if self._nodes.was_written(node) else Open.KEEP_CACHE
-        return self._handle(caller, node, whole.descriptor if whole else None, keeps | Open.NOFLUSH)
+        flags = _WRITTEN if self._nodes.was_written(node) else _READ
+        return self._handle(caller, node, whole.descriptor if whole else None, flags)
 
     def _opened_stage(self, caller: Caller, node: int, stage: Stage, writes: bool) -> Handle:
         whole = stage.descriptor if stage.whole else None
-        return self._handle(caller, node, whole, Open(0), writes=writes, stage=stage.number)
+        return self._handle(caller, node, whole, _STAGED, writes=writes, stage=stage.number)
 
     def _handle(
-        self, caller: Caller, node: int, below: int | None, flags: Open, *, writes: bool = False, stage: int = 0
+        self, caller: Caller, node: int, below: int | None, flags: _Flags, *, writes: bool = False, stage: int = 0
     ) -> Handle:
         """
         :param below: a file that has all of it
@@ -284,9 +296,8 @@ class FileSystem(Operations):
         if not was_open:
             self._nodes.pin(node)
         self._metrics.count("opens_total", mode=handle.mode.name.lower())
-        if handle.mode is Mode.PASSTHROUGH:
-            flags = flags & ~Open.KEEP_CACHE | Open.PASSTHROUGH
-        return Handle(handle.number, flags, handle.backing)
+        by_kernel = handle.mode is Mode.PASSTHROUGH
+        return Handle(handle.number, flags.passthrough if by_kernel else flags.cached, handle.backing)
 
     async def _open_to_write(self, caller: Caller, node: int, flags: int, writing: Writing) -> Handle:
         empties = bool(flags & os.O_TRUNC)

@@ -81,17 +81,8 @@ def owner(caller: Caller, above: Known) -> tuple[int, int]:
 
 
 def attributes(one: Known) -> Attributes:
-    folder = stat.S_ISDIR(one.mode)
-    return Attributes(
-        number=one.number,
-        mode=one.mode,
-        size=_FOLDER_SIZE if folder else one.size,
-        uid=one.uid,
-        gid=one.gid,
-        atime_ns=one.atime,
-        mtime_ns=one.mtime,
-        ctime_ns=one.ctime,
-    )
+    size = _FOLDER_SIZE if stat.S_ISDIR(one.mode) else one.size
+    return Attributes(one.number, one.mode, size, 1, one.uid, one.gid, one.atime, one.mtime, one.ctime)
 
 
 def entry(node: int, one: Known, settings: Settings) -> Entry:

@@ -71,11 +71,11 @@ SHAPES: dict[int, Shape] = {
 }
 FORGET_ONE = struct.Struct("<QQ")  # node, lookups
 
-# Node, size, blocks, 3 times, 3 nanoseconds, mode, links, uid, gid, device, size of blocks, flags.
-ATTR = struct.Struct("<QQQQQQIIIIIIIIII")
+# Node, size, blocks, 3 times (that may lie before 1970), 3 nanoseconds, mode, links, uid, gid, device, size of blocks, flags.
+ATTR = struct.Struct("<QQQqqqIIIIIIIIII")
 # Node, generation, 2 times that name and attributes hold, their nanoseconds; then the attributes.
-ENTRY = struct.Struct("<QQQQIIQQQQQQIIIIIIIIII")
-ATTR_OUT = struct.Struct("<QI4xQQQQQQIIIIIIIIII")  # time that they hold, nanoseconds; then the attributes
+ENTRY = struct.Struct("<QQQQIIQQQqqqIIIIIIIIII")
+ATTR_OUT = struct.Struct("<QI4xQQQqqqIIIIIIIIII")  # time that they hold, nanoseconds; then the attributes
 OPEN_OUT = struct.Struct("<QIi")  # handle, flags, backing id
 WRITE_OUT = struct.Struct("<I4x")  # size
 STATFS_OUT = struct.Struct(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import stat
+from functools import cache
 from typing import NamedTuple
 
 from . import layout
@@ -151,12 +152,13 @@ def _attributes(found: Attributes) -> tuple[int, ...]:
     access, access_ns = divmod(found.atime_ns, _BILLION)
     change, change_ns = divmod(found.mtime_ns, _BILLION)
     status, status_ns = divmod(found.ctime_ns, _BILLION)
-    times = (access % 2**64, change % 2**64, status % 2**64, access_ns, change_ns, status_ns)  # may lie before 1970
-    blocks = -(-found.size // _BLOCK)
-    owner = (found.mode, found.links, found.uid, found.gid)
-    return (found.number, found.size, blocks, *times, *owner, found.device, 4096, 0)
+    return (
+        found.number, found.size, -(-found.size // _BLOCK), access, change, status, access_ns, change_ns, status_ns,
+        found.mode, found.links, found.uid, found.gid, found.device, 4096, 0,
+    )  # fmt: skip
 
 
+@cache  # there are as many as options
 def _span(seconds: float) -> tuple[int, int]:
     if seconds >= _LONGEST:
         return _LONGEST, 0

@@ -17,6 +17,7 @@ from ..protocol import replies, requests
 from ..protocol.codes import BACKING_CLOSE, BACKING_OPEN, Init, Op
 from ..protocol.layout import BACKING
 from .calls import CALLS, FORGETS, caller
+from .spin import Spin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -31,6 +32,8 @@ _LOG = logging.getLogger(__name__)
 _HEAD: Final = 4096
 # Requests that are answered in a row before others have their turn.
 _ROW: Final = 32
+# As many of these as one that had to be looked for is worth.
+_LOOKED: Final = 3
 # What the kernel says of a mount that is gone, and of a request that nobody waits for any more.
 _GONE: Final = (errno.ENODEV, errno.ENOTCONN, errno.ECONNABORTED)
 _UNWANTED: Final = errno.ENOENT
@@ -47,6 +50,7 @@ class GoneError(Exception):
 class Direct:
     """
     :ivar agreed: what kernel and agent can do for each other
+    :ivar spin: when to look for the next request instead of being woken by it
     :ivar observe: is told of each operation, the errno of its answer, and the seconds it took
     """
 
@@ -62,6 +66,7 @@ class Direct:
         self._view = memoryview(self._buffer)
         self._waiting: dict[int, trio.CancelScope] = {}
         self._reading, self._ending = trio.CancelScope(), trio.CancelScope()
+        self.spin = Spin(0.0)
         self.observe: Callable[[str, int, float], None] = lambda _name, _code, _seconds: None
         os.set_blocking(descriptor, False)
 
@@ -121,23 +126,46 @@ class Direct:
     async def _serve(self, operations: Operations, nursery: trio.Nursery) -> None:
         row = 0
         while True:
-            try:
-                size = os.readv(self._descriptor, [self._buffer])
-            except BlockingIOError:
+            size, row = self._read(), row + 1
+            if not size:
+                size, row = self._look(), row + _LOOKED
+            if not size:
                 row = 0
                 await trio.lowlevel.wait_readable(self._descriptor)
                 continue
+            self._take(operations, nursery, self._view[:size])
+            if row >= _ROW:
+                row = 0
+                await trio.lowlevel.checkpoint()
+
+    def _read(self) -> int:
+        """Bytes of the next request; 0 when there is none yet.
+
+        :raises GoneError:
+        """
+        while True:
+            try:
+                return os.readv(self._descriptor, [self._buffer])
+            except BlockingIOError:
+                return 0
             except OSError as error:
                 if error.errno in _GONE:
                     raise GoneError from None
-                if error.errno in (_UNWANTED, errno.EINTR):
-                    continue
-                raise
-            self._take(operations, nursery, self._view[:size])
-            row += 1
-            if row == _ROW:
-                row = 0
-                await trio.lowlevel.checkpoint()
+                if error.errno not in (_UNWANTED, errno.EINTR):
+                    raise
+
+    def _look(self) -> int:
+        """For the next request, as long as it is likely to come at once. Not while clients wait for what others are to do."""
+        if self._waiting or not self.spin.begin(time.perf_counter()):
+            return 0
+        while True:
+            os.sched_yield()  # the client may want this very processor
+            size, now = self._read(), time.perf_counter()
+            if size:
+                self.spin.came(now)
+                return size
+            if not self.spin.goes_on(now):
+                return 0
 
     def _take(self, operations: Operations, nursery: trio.Nursery, packet: memoryview) -> None:
         try:

@@ -28,6 +28,7 @@ from ..logs import facts
 from ..metrics import Metrics, Sample, text
 from ..nodes.table import Nodes
 from ..opens import Opens
+from ..session.spin import Spin
 from ..sources.make import Wanted, make
 from .service import Given, RefusedError, Unsaved
 
@@ -65,11 +66,13 @@ class Served:
         await self._files.save()
 
     def status(self) -> dict[str, Any]:
+        spin = self._given.session.spin
         return {
             "program": PROGRAM,
             "files": self._files.status(),
             "disk": self._disk.status() if self._disk else {},
             "memory": {"budget": self._memory.budget, "used": self._memory.used, "evictions": self._memory.evictions},
+            "spin": {"seconds": round(spin.looked, 6), "caught": spin.caught, "missed": spin.missed},
             "seconds": round(time.monotonic() - self._began, 3),
         }
 
@@ -96,10 +99,13 @@ class Served:
 
     def _samples(self) -> list[Sample]:
         status = self._files.status()
-        used = resource.getrusage(resource.RUSAGE_SELF)
+        used, spin = resource.getrusage(resource.RUSAGE_SELF), self._given.session.spin
         samples = [
             Sample("uptime", time.monotonic() - self._began),
             Sample("cpu_usage", used.ru_utime + used.ru_stime, (), "counter"),
+            Sample("spin_seconds_total", spin.looked, (), "counter"),
+            Sample("spins_total", spin.caught, (("result", "caught"),), "counter"),
+            Sample("spins_total", spin.missed, (("result", "missed"),), "counter"),
             Sample("memory", _resident()),
             Sample("memory_budget_bytes", self._memory.budget),
             Sample("memory_used_bytes", self._memory.used),
@@ -127,6 +133,7 @@ class _Made(NamedTuple):
     memory: Memory
     folder: Path
     metrics: Metrics
+    spin: float
 
 
 def _make(given: Given) -> _Made:
@@ -150,15 +157,16 @@ def _make(given: Given) -> _Made:
     except (OSError, HeldError, ForeignError, configured.OptionsError) as error:
         raise RefusedError(str(error)) from error
     memory = Memory(_memory(model.size(wanted.mount["memory-cache-size"])))
-    return _Made(settings, source, disk, memory, folder, metrics)
+    return _Made(settings, source, disk, memory, folder, metrics, model.seconds(wanted.mount["spin"]))
 
 
 @asynccontextmanager
 async def begin(given: Given) -> AsyncIterator[Served]:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    settings, source, disk, memory, folder, metrics = await trio.to_thread.run_sync(_make, given)
+    settings, source, disk, memory, folder, metrics, spin = await trio.to_thread.run_sync(_make, given)
     session = given.session
+    session.spin = Spin(spin)
     try:
         async with trio.open_nursery() as nursery:
             parts = Parts(

@@ -51,6 +51,7 @@ MOUNT: dict[str, Field] = {
     # How the agent runs.
     "grace": {**_AMOUNT, "default": 30},
     "deadline": {**_AMOUNT, "default": 300},
+    "spin": {**_AMOUNT, "default": "100u"},
     "log-level": {"type": "string", "enum": ["DEBUG", "INFO", "WARNING", "ERROR"], "default": "INFO"},
     "log-format": {"type": "string", "enum": ["text", "json"], "default": "text"},
 }
@@ -59,6 +60,7 @@ RETIRED: dict[str, Field] = {
     name: {"type": "string"} for name in ("disable-xattrs", "ignore-security-labels", "skip-check-links")
 }
 _LEAST_FREE = quantity.parse("0.1")
+_LONGEST_SPIN = quantity.parse("1m")
 
 
 def defaults() -> dict[str, Any]:
@@ -94,6 +96,8 @@ def _faults(mount: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem((name,), show(amount), "at most 1Ei")
     if not _LEAST_FREE <= quantity.parse(mount["free-space-ratio"]) < quantity.UNIT:
         yield Problem(("free-space-ratio",), show(mount["free-space-ratio"]), "from 0.1 to below 1")
+    if quantity.parse(mount["spin"]) > _LONGEST_SPIN:
+        yield Problem(("spin",), show(mount["spin"]), "at most 1m, a thousandth of a second")
     if mount["profile"] == "small" and not mount["read-only"]:
         remedy = "Without opens nobody hears when a file is closed after it was written."
         yield Problem(("profile",), "'small'", "given beside read-only", remedy)

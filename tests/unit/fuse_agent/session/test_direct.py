@@ -7,6 +7,7 @@ import errno
 import logging
 import socket
 import struct
+import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -20,6 +21,7 @@ from paddleflow_fuse.protocol.agree import Agreed
 from paddleflow_fuse.protocol.codes import RESENT, Init, Notify, Op
 from paddleflow_fuse.protocol.replies import Entry, Handle
 from paddleflow_fuse.session.direct import Direct
+from paddleflow_fuse.session.spin import Spin
 
 AGREED = Agreed(41, Init.ASYNC_READ, 1 << 17, 1 << 17, 0)
 
@@ -289,5 +291,35 @@ def test_a_mount_that_ends_is_gone() -> None:
         with connected() as (kernel, descriptor):
             await kernel.ask(Op.DESTROY)
             assert await Direct(descriptor, AGREED).serve(Operations())
+
+    trio.run(test)
+
+
+def test_who_looks_catches_the_next_request_and_others_have_their_turn_all_the_same() -> None:
+    """A client that asks again at once, from a process of its own so to say: a thread with a blocking socket."""
+
+    def ask(end: socket.socket, enough: threading.Event) -> int:
+        number = 0
+        while not enough.is_set() and number < 200_000:
+            number += 2
+            end.send(layout.REQUEST.pack(45, Op.LOOKUP, number, 1, 5, 6, 7, 0, 0) + b"name\0")
+            assert layout.REPLY.unpack_from(end.recv(1 << 12))[2] == number
+        end.send(layout.REQUEST.pack(40, Op.DESTROY, number + 2, 1, 5, 6, 7, 0, 0))
+        return number
+
+    async def test() -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        enough = threading.Event()
+        with ours, theirs:
+            session = Direct(theirs.fileno(), AGREED)
+            session.spin = Spin(0.01)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(session.serve, Slow())
+                nursery.start_soon(trio.to_thread.run_sync, ask, ours, enough)
+                with trio.move_on_after(30):
+                    while session.spin.caught < 100:
+                        await trio.lowlevel.checkpoint()
+                enough.set()
+            assert session.spin.caught >= 100
 
     trio.run(test)
