@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..cache.file import File
     from ..cache.memory import Memory
     from ..metrics import Metrics
+    from ..nodes.records import Known
     from ..nodes.table import Nodes
     from ..operations import Soon
     from ..sources.base import Source
@@ -253,7 +254,7 @@ class Contents:
         """What is kept of it; whether anything may have been. Who has it open reads on."""
         if self._disk is None:
             return False
-        self._disk.drop(self._digest(node))
+        self._disk.drop(self._digest(node, self._nodes.known(node), self._nodes.version(node)))
         if not self._is_open(node):
             self.drop(node)
         return True
@@ -326,15 +327,14 @@ class Contents:
         return data
 
     def _find(self, node: int) -> Content:
-        known, digest = self._nodes.known(node), self._digest(node)
-        content = Content(self, node, self._nodes.version(node), known.size, digest)
+        known, version = self._nodes.known(node), self._nodes.version(node)
+        digest = self._digest(node, known, version)
+        content = Content(self, node, version, known.size, digest)
         content.file = self._open(digest, known.size)
         return content
 
-    def _digest(self, node: int) -> bytes:
-        known = self._nodes.known(node)
-        tag = self._nodes.version(node) or b"%x" % known.mtime
-        return key(self._settings.identity, self._names.path(node), tag, known.size)
+    def _digest(self, node: int, known: Known, version: bytes) -> bytes:
+        return key(self._settings.identity, self._names.path(node), version or b"%x" % known.mtime, known.size)
 
     def _open(self, digest: bytes, size: int) -> File | None:
         """A small one is put there whole when it was fetched, which is much less work than to fill it."""
