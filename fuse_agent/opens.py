@@ -10,6 +10,7 @@ What is open outlives the process that opened it: every handle lies in the regio
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -34,6 +35,13 @@ class Mode(IntEnum):
 
 class OtherwiseOpenError(Exception):
     """The node is open in a way that does not serve who wants it; another node of the same name would."""
+
+
+class ClosedError(OSError):
+    """No such handle is open. No kernel asks for one, but for a release that a worker before this one did not live to answer."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(errno.EBADF, f"no handle {number} is open")
 
 
 class Handle(NamedTuple):
@@ -124,12 +132,12 @@ class Opens:
 
     def get(self, number: int) -> Handle:
         """
-        :raises LookupError: of one that is closed
+        :raises ClosedError:
         """
         place, uses = number & 0xFFFFFFFF, number >> 32
         state = self._cells[place * HANDLE + _STATE] if place < self._counters[HANDLES_TOP] else 0
         if not state & _LIVE or state >> 8 & _USES != uses:
-            raise LookupError(number)
+            raise ClosedError(number)
         node, stage = self._cells[place * HANDLE + _NODE], self._cells[place * HANDLE + _STAGE]
         mode = Mode.PASSTHROUGH if state & _PASSTHROUGH else Mode.CACHED
         return Handle(number, node, mode, bool(state & _WRITES), state >> _BACKING_BIT, stage)
@@ -138,7 +146,7 @@ class Opens:
         """What was closed; None when it was before, as when a worker died before it could say so."""
         try:
             handle = self.get(number)
-        except LookupError:
+        except ClosedError:
             return None
         place = number & 0xFFFFFFFF
         self._requests.pop(self._cells[place * HANDLE + _REQUEST], None)

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 LONGEST_NAME = 255
 # What was read; a view of what a client received, where a copy would cost more than the reading.
@@ -149,3 +149,16 @@ def parent(path: bytes) -> bytes:
 def is_name(name: bytes) -> bool:
     """Whether a file may have it."""
     return name not in (b"", b".", b"..") and len(name) <= LONGEST_NAME and b"\0" not in name
+
+
+def on_empty(act: Callable[[], None], remove_unfinished: Callable[[], bool]) -> None:
+    """What wants a folder to be empty. To users it is, also while it has what somebody left who died before it had a name of its own.
+
+    :param remove_unfinished: says whether the folder had nothing else
+    """
+    try:
+        act()
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not remove_unfinished():
+            raise
+        act()

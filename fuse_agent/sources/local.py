@@ -10,7 +10,7 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from .base import NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source
+from .base import NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source, on_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,11 +94,25 @@ class LocalSource(Source):
 
     def remove_folder(self, path: bytes) -> None:
         with self._above(path) as (folder, name):
-            os.rmdir(name, dir_fd=folder)
+            on_empty(lambda: os.rmdir(name, dir_fd=folder), lambda: self._remove_unfinished(path))
 
     def rename(self, old: bytes, new: bytes) -> None:
         with self._above(old) as (source, before), self._above(new) as (target, after):
-            os.rename(before, after, src_dir_fd=source, dst_dir_fd=target)
+            on_empty(
+                lambda: os.rename(before, after, src_dir_fd=source, dst_dir_fd=target),
+                lambda: self._remove_unfinished(new),
+            )
+
+    def _remove_unfinished(self, path: bytes) -> bool:
+        """Whether it had nothing else."""
+        with self._folder(path) as folder:
+            names = [os.fsencode(name) for name in os.listdir(folder)]
+            if not all(name.startswith(_UNFINISHED) for name in names):
+                return False
+            for name in names:
+                with suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=folder)
+        return True
 
     def link(self, path: bytes, target: bytes) -> Found:
         with self._above(path) as (folder, name):

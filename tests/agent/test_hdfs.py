@@ -147,6 +147,13 @@ def test_what_is_being_written_is_not_listed(source: HdfsSource, options: Option
     assert names(source) == []
 
 
+def test_what_somebody_left_who_died_keeps_no_folder(source: HdfsSource, options: Options, cluster: Hadoop) -> None:
+    source.make_folder(b"folder")
+    cluster.client.create(f"{options.root}/folder/.paddleflow-unfinished-0123").close()
+    source.remove_folder(b"folder")
+    assert names(source) == []
+
+
 def test_names_that_hdfs_cannot_have_are_told(source: HdfsSource) -> None:
     for code, name in ((errno.EINVAL, b"a:b"), (errno.EILSEQ, b"\xff"), (errno.ENAMETOOLONG, b"x" * 256)):
         with failing(code):

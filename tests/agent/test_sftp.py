@@ -163,6 +163,19 @@ def test_what_is_being_written_is_not_listed_and_what_is_no_file_is_counted(sour
         source.find(b"pipe")
 
 
+def test_what_somebody_left_who_died_keeps_no_folder(source: SftpSource, root: Path) -> None:
+    for name in ("gone", "old", "new"):
+        (root / name).mkdir()
+        (root / name / ".paddleflow-unfinished-0123").touch()
+    (root / "old/file").touch()
+    source.remove_folder(b"gone")
+    with failing(errno.ENOTEMPTY):
+        source.remove_folder(b"old")
+    source.rename(b"old", b"new")
+    assert names(source) == [b"new"]
+    assert names(source, b"new") == [b"file"]
+
+
 def test_a_folder_replaces_no_file(server: Sshd) -> None:
     with closed(SftpSource(server.options(BARE))) as source:
         source.make_folder(b"folder")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from hdfs_native import WriteOptions
 
-from ..base import LONGEST_NAME, NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source, is_name
+from ..base import LONGEST_NAME, NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source, is_name, on_empty
 from . import failures
 from .calls import PATIENT, Calls
 
@@ -183,7 +183,7 @@ class HdfsSource(Source):
             if there:
                 turn.ask(turn.client.delete, place, False)
 
-        self._ask("delete", path, act)
+        on_empty(lambda: self._ask("delete", path, act), lambda: self._remove_unfinished(place))
 
     def rename(self, old: bytes, new: bytes) -> None:
         before, after = self._at(old), self._named(new)
@@ -205,7 +205,7 @@ class HdfsSource(Source):
                     raise
                 raise OSError(number, os.strerror(number), new) from None
 
-        self._ask("rename", old, act)
+        on_empty(lambda: self._ask("rename", old, act), lambda: self._remove_unfinished(after))
 
     def link(self, path: bytes, target: bytes) -> Found:
         raise PermissionError(errno.EPERM, "HDFS has no symbolic links", path, None, target)
@@ -306,6 +306,19 @@ class HdfsSource(Source):
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             raise failures.error(failures.of(error), "getListing", path, self._options.place, 1) from None
+
+    def _remove_unfinished(self, place: str) -> bool:
+        """Whether the folder had nothing else."""
+
+        def act(turn: Turn) -> list[str]:
+            return [one.path for one in turn.ask(_some, turn.client.list_status(place))]
+
+        there = self._ask("getListing", place.encode(), act)
+        if not all(one.rpartition("/")[2].startswith(_UNFINISHED) for one in there):
+            return False
+        for one in there:
+            self._forget(one)
+        return True
 
     def _forget(self, place: str) -> None:
         """If it cannot be removed, it is left; no listing shows it."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import asyncssh
 
-from ..base import LONGEST_NAME, NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source, is_name
+from ..base import LONGEST_NAME, NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source, is_name, on_empty
 from . import failures, reasons
 from .connections import PATIENT, Connections
 from .options import FixedLogin
@@ -193,7 +193,10 @@ class SftpSource(Source):
             with suppress(*([asyncssh.SFTPNoSuchFile] if turn.before else [])):
                 await turn.client.rmdir(place)
 
-        self._ask("rmdir", path, act, lambda client: reasons.of_removing_folder(client, place))
+        on_empty(
+            lambda: self._ask("rmdir", path, act, lambda client: reasons.of_removing_folder(client, place)),
+            lambda: self._remove_unfinished(place),
+        )
 
     def rename(self, old: bytes, new: bytes) -> None:
         before, after = self._at(old), self._at(new)
@@ -211,7 +214,10 @@ class SftpSource(Source):
                 ):
                     raise
 
-        self._ask("rename", old, act, lambda client: reasons.of_renaming(client, before, after))
+        on_empty(
+            lambda: self._ask("rename", old, act, lambda client: reasons.of_renaming(client, before, after)),
+            lambda: self._remove_unfinished(after),
+        )
 
     def link(self, path: bytes, target: bytes) -> Found:
         place = self._at(path)
@@ -272,6 +278,20 @@ class SftpSource(Source):
             return _found(await turn.client.lstat(place))
 
         return self._server.run("setstat", path, act)
+
+    def _remove_unfinished(self, place: bytes) -> bool:
+        """Whether the folder had nothing else."""
+
+        async def act(turn: Turn) -> list[bytes]:
+            names = [one.filename async for one in turn.client.scandir(place)]
+            return [name if isinstance(name, bytes) else name.encode() for name in names]
+
+        names = [name for name in self._server.run("readdir", place, act) if name not in (b".", b"..")]
+        if not all(name.startswith(_UNFINISHED) for name in names):
+            return False
+        for name in names:
+            self._forget(place + b"/" + name)
+        return True
 
     def _forget(self, place: bytes) -> None:
         """If it cannot be removed, it is left; no listing shows it."""

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from paddleflow_fuse.nodes.region import Region
-from paddleflow_fuse.opens import Handle, Mode, Opens, OtherwiseOpenError, decide
+from paddleflow_fuse.opens import ClosedError, Handle, Mode, Opens, OtherwiseOpenError, decide
 
 from tests.support.mortal import KilledError, Life, mortal
 
@@ -139,7 +139,7 @@ def test_a_handle_is_closed_once(opens: Opens) -> None:
     assert again.number != handle.number  # in the same place
     assert opens.close(handle.number) is None
     assert opens.get(again.number) == again
-    with pytest.raises(LookupError):
+    with pytest.raises(ClosedError):
         opens.get(99)
 
 

@@ -61,6 +61,19 @@ def test_what_is_being_written_is_not_listed(tmp_path: Path, source: LocalSource
     assert names(source) == []
 
 
+def test_what_somebody_left_who_died_keeps_no_folder(tmp_path: Path, source: LocalSource) -> None:
+    for name in ("gone", "old", "new"):
+        (tmp_path / "root" / name).mkdir()
+        (tmp_path / "root" / name / ".paddleflow-unfinished-0123").touch()
+    (tmp_path / "root/old/file").touch()
+    source.remove_folder(b"gone")
+    with failing(errno.ENOTEMPTY):
+        source.remove_folder(b"old")
+    source.rename(b"old", b"new")
+    assert names(source) == [b"new"]
+    assert names(source, b"new") == [b"file"]
+
+
 def test_what_is_no_file_is_hidden_and_counted(tmp_path: Path, source: LocalSource) -> None:
     os.mkfifo(tmp_path / "root/pipe")
     assert [(page.listed, page.hidden) for page in source.list(b"")] == [([], 1)]
