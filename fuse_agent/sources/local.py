@@ -106,7 +106,8 @@ class LocalSource(Source):
     def _remove_unfinished(self, path: bytes) -> bool:
         """Whether it had nothing else."""
         with self._folder(path) as folder:
-            names = [os.fsencode(name) for name in os.listdir(folder)]
+            with os.scandir(folder) as entries:
+                names = [os.fsencode(entry.name) for entry in entries]
             if not all(name.startswith(_UNFINISHED) for name in names):
                 return False
             for name in names:

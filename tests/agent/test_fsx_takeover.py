@@ -32,7 +32,9 @@ from tests.support.sshd import ROOT, sshd
 QUICK = {
     "attr-timeout": "0", "entry-timeout": "0", "meta-cache-expire": "0", "entry-cache-expire": "0", "path-cache-expire": "0",
 }  # fmt: skip
-IN_BACKGROUND = "import sys, pathlib, paddleflow_fuse.cli.mount as it; it.in_background(*map(pathlib.Path, sys.argv[1:]), False)"
+IN_BACKGROUND = (
+    "import sys, pathlib, paddleflow_fuse.cli.mount as it; it.in_background(*map(pathlib.Path, sys.argv[1:]), False)"
+)
 
 
 class Machine:
@@ -42,14 +44,21 @@ class Machine:
         self.agent, self.other, self._given = agent, other, given
         self._killed = 0
         self.mount()
-        other.mount(given["url"], options={**given.get("options", {}), **QUICK, "ro": "true"}, secrets=given.get("secrets"))
+        other.mount(
+            given["url"], options={**given.get("options", {}), **QUICK, "ro": "true"}, secrets=given.get("secrets")
+        )
 
     def mount(self) -> None:
         """As the command does it; but who is killed soon after it began to serve has not failed by that."""
         secrets = self.agent.folder / "secrets.json"
         secrets.touch(mode=0o600)
         secrets.write_text(json.dumps(self._given.get("secrets", {})), encoding="utf-8")
-        options = {**self._given.get("options", {}), **QUICK, "data-cache-path": str(self.agent.cache), "free-space-ratio": "0.1"}
+        options = {
+            **self._given.get("options", {}),
+            **QUICK,
+            "data-cache-path": str(self.agent.cache),
+            "free-space-ratio": "0.1",
+        }
         path = write(self.agent.run, self._given["url"], self.agent.point, options, secrets)
         path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"settled": 0}), encoding="utf-8")
         subprocess.run([sys.executable, "-c", IN_BACKGROUND, path, self.agent.log], check=True, timeout=60)
@@ -64,7 +73,7 @@ class Machine:
         self._killed = until(self.worker, "a worker")
         os.kill(self._killed, signal.SIGKILL)
 
-    def remount(self) -> None:
+    def mount_anew(self) -> None:
         self.agent("umount", str(self.agent.point))
         self.mount()
 
@@ -73,6 +82,7 @@ class Killed(Contents):
     """What is open stays open, whoever serves it."""
 
     machine: ClassVar[Machine]
+    is_mounted_anew = False
 
     @rule()
     def kill(self) -> None:
@@ -108,9 +118,11 @@ class Killed(Contents):
             assert not path.exists()
 
     @rule()
-    @precondition(lambda self: not self.handles)
-    def remount(self) -> None:
-        self.machine.remount()
+    @precondition(lambda self: not self.handles and not self.is_mounted_anew)
+    def mount_anew(self) -> None:
+        """Once, since it takes long."""
+        self.is_mounted_anew = True
+        self.machine.mount_anew()
 
     def _within(self, act: Callable[[], object]) -> None:
         """The worker reads the request, or does not, and dies."""
@@ -136,6 +148,7 @@ class KilledNames(Names):
     """What was asked when a worker died is done once, whoever did it."""
 
     machine: ClassVar[Machine]
+    is_mounted_anew = False
 
     @rule()
     def kill(self) -> None:
@@ -147,9 +160,10 @@ class KilledNames(Names):
         assert tree(self.machine.other.point / self.ours.name) == tree(self.theirs)
 
     @rule()
-    @precondition(lambda self: not self.written)
-    def remount(self) -> None:
-        self.machine.remount()
+    @precondition(lambda self: not self.written and not self.is_mounted_anew)
+    def mount_anew(self) -> None:
+        self.is_mounted_anew = True
+        self.machine.mount_anew()
 
 
 @contextmanager
@@ -172,7 +186,7 @@ def s3(_folder: Path, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]
 
 
 @contextmanager
-def sftp(_folder: Path, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+def sftp(_folder: Path, _request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     with sshd() as server:
         options = server.options()
         yield {
@@ -202,9 +216,9 @@ def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def test_contents(machine: Machine) -> None:
     made = type("made", (Killed,), {"root": machine.agent.point, "machine": machine})
-    run_state_machine_as_test(made, settings=settings(3, 30))
+    run_state_machine_as_test(made, settings=settings(2, 20))
 
 
 def test_names(machine: Machine) -> None:
     made = type("made", (KilledNames,), {"root": machine.agent.point, "machine": machine})
-    run_state_machine_as_test(made, settings=settings(3, 40))
+    run_state_machine_as_test(made, settings=settings(2, 25))

@@ -17,7 +17,20 @@ from typing import TYPE_CHECKING, Final
 
 from hdfs_native import WriteOptions
 
-from ..base import LONGEST_NAME, NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source, is_name, on_empty
+from ..base import (
+    LONGEST_NAME,
+    NOTHING,
+    Abilities,
+    ChangedError,
+    Found,
+    Kept,
+    Kind,
+    Listed,
+    Page,
+    Source,
+    is_name,
+    on_empty,
+)
 from . import failures
 from .calls import PATIENT, Calls
 

@@ -20,7 +20,20 @@ from typing import TYPE_CHECKING, Final, cast
 
 import asyncssh
 
-from ..base import LONGEST_NAME, NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source, is_name, on_empty
+from ..base import (
+    LONGEST_NAME,
+    NOTHING,
+    Abilities,
+    ChangedError,
+    Found,
+    Kept,
+    Kind,
+    Listed,
+    Page,
+    Source,
+    is_name,
+    on_empty,
+)
 from . import failures, reasons
 from .connections import PATIENT, Connections
 from .options import FixedLogin

@@ -66,7 +66,7 @@ class Shot(NamedTuple):
                 fixed[place] = kernel.handle(value) if self.op in _BY_HANDLE and not place else kernel.node(value)
         if self.op in _WITH_SIZE:
             fixed[2] = min(fixed[2], LARGEST)  # what the kernel has room for
-        packed = shape.fixed.pack(*[abs(value) % (1 << 64) for value in fixed])
+        packed: bytes = shape.fixed.pack(*[abs(value) % (1 << 64) for value in fixed])
         return packed + b"".join(name + b"\0" for name in self.names) + self.data
 
 
@@ -123,7 +123,9 @@ def shots(op: int) -> st.SearchStrategy[Shot]:
     if op == Op.BATCH_FORGET:
         pairs = st.lists(st.tuples(st.sampled_from(ODD[8]), st.sampled_from(ODD[8])), max_size=3)
         return pairs.map(
-            lambda all_: Shot(op, 0, (len(all_),), (), b"".join(layout.FORGET_ONE.pack(*one) for one in all_), False, False)
+            lambda all_: Shot(
+                op, 0, (len(all_),), (), b"".join(layout.FORGET_ONE.pack(*one) for one in all_), False, False
+            )
         )
     if shape.data:
         data = st.sampled_from([b"", b"x", b"x" * 4096, b"x" * LARGEST])
@@ -134,13 +136,16 @@ def shots(op: int) -> st.SearchStrategy[Shot]:
 
 ANSWERED = sorted(set(CALLS) | {Op.IOCTL, Op.GETLK, Op.SETLKW})
 SILENT = sorted({*FORGETS, Op.INTERRUPT})
-ANY = st.one_of(*[shots(op) for op in [*ANSWERED, *SILENT]], shots(Op.CREATE), shots(Op.OPEN), shots(Op.WRITE), shots(Op.LOOKUP))
+ANY = st.one_of(
+    *[shots(op) for op in [*ANSWERED, *SILENT]], shots(Op.CREATE), shots(Op.OPEN), shots(Op.WRITE), shots(Op.LOOKUP)
+)
 WITHOUT_ERRNO = frozenset(range(1, 134))
 
 
 async def shoot(kernel: socket.socket, salvo: list[Shot]) -> None:
     end = trio.socket.from_stdlib_socket(kernel)
-    known, waiting = Known(), {}
+    known = Known()
+    waiting: dict[int, int] = {}
 
     async def hear(until: int) -> None:
         while len(waiting) > until:
@@ -156,7 +161,9 @@ async def shoot(kernel: socket.socket, salvo: list[Shot]) -> None:
     for place, shot in enumerate(salvo, 1):
         number = place * 2 | (RESENT if shot.again else 0)
         body = shot.body(known)
-        await end.send(layout.REQUEST.pack(40 + len(body), shot.op, number, known.node(shot.node), 5, 6, 7, 0, 0) + body)
+        await end.send(
+            layout.REQUEST.pack(40 + len(body), shot.op, number, known.node(shot.node), 5, 6, 7, 0, 0) + body
+        )
         if shot.op not in SILENT:
             waiting[number] = shot.op
         if shot.waits:
