@@ -87,6 +87,7 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
     held: dict[str, Any] = json.loads(secrets.read_text(encoding="utf-8")) if secrets else {}
     wanted = configured.read(url, {**given, **held})
     point = Path(os.path.realpath(point.parent), point.name)
+    _apart(point, wanted)
     document = {
         "point": str(point),
         "source": url,
@@ -110,6 +111,26 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
     unfinished.write_text(json.dumps(document), encoding="utf-8")
     unfinished.rename(path)
     return path
+
+
+def _apart(point: Path, wanted: Configuration) -> None:
+    """Who serves a mount would wait for himself if he opened a file of it.
+
+    :raises OptionsError:
+    """
+    cache = wanted.mount["data-cache-path"].rstrip("/") or model.defaults()["data-cache-path"]
+    if (place := Path(os.path.realpath(cache))).is_relative_to(point):
+        raise OptionsError(
+            f"data-cache-path is {place}, which is on the mount point {point}, so that the agent would wait for itself. "
+            "Give a folder beside it: -o data-cache-path=/var/cache/..."
+        )
+    if wanted.place["type"] == "local":
+        place = Path(os.path.realpath(wanted.place["subPath"]))
+        if place.is_relative_to(point) or point.is_relative_to(place):
+            raise OptionsError(
+                f"The source {place} and the mount point {point} are within one another, so that the agent would wait for itself. "
+                "Mount it on a folder elsewhere."
+            )
 
 
 def _session(wanted: Configuration) -> dict[str, Any]:

@@ -102,6 +102,8 @@ class FileSystem(Operations):
         self._fresh: set[int] = set()
         self._writing: Writing | None = None
         self._tree: Tree | None = None
+        if self._bind is not None:
+            self._opens.reclaim()
         for node in self._opens.nodes():
             self._nodes.pin(node)
         if parts.staging is not None and not settings.read_only:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import socket
 import struct
 from typing import Any, Final
@@ -45,6 +46,13 @@ class Channel:
     def limit(self, seconds: float) -> None:
         """How long it waits for the other end."""
         self._end.settimeout(seconds)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the other end is closed, where it never says anything."""
+        asked = select.poll()
+        asked.register(self._end, select.POLLRDHUP)
+        return bool(asked.poll(0))
 
     def close(self) -> None:
         self._end.close()

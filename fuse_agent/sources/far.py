@@ -196,8 +196,11 @@ class FarSource(Source):
         return channel
 
     def _helper(self) -> Channel:
-        if self._control is not None and self.process is not None and self.process.poll() is None:
-            return self._control
+        if self._control is not None and self.process is not None:
+            if self._control.is_over:  # it is about to end, if it has not
+                self.process.wait()
+            if self.process.poll() is None:
+                return self._control
         now = time.monotonic()
         if self.process is not None:
             self._ended(now)

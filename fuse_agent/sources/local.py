@@ -125,12 +125,24 @@ class LocalSource(Source):
             return os.readlink(name, dir_fd=folder)
 
     def keep(self, path: bytes, kept: Kept) -> Found:
+        if kept.mode is None and self.find(path).kind is Kind.LINK:
+            return self._keep_of_link(path, kept)
         descriptor = self._open(path)
         try:
             _keep(descriptor, kept)
             return _found(os.fstat(descriptor))
         finally:
             os.close(descriptor)
+
+    def _keep_of_link(self, path: bytes, kept: Kept) -> Found:
+        """Whatever has the name by now, none is followed."""
+        with self._above(path) as (folder, name):
+            if kept.uid is not None or kept.gid is not None:
+                uid, gid = (-1 if one is None else one for one in (kept.uid, kept.gid))
+                os.chown(name, uid, gid, dir_fd=folder, follow_symlinks=False)
+            if kept.mtime_ns is not None:
+                os.utime(name, ns=(kept.mtime_ns, kept.mtime_ns), dir_fd=folder, follow_symlinks=False)
+        return self.find(path)
 
     def _open(self, path: bytes) -> int:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for who writes

@@ -119,6 +119,20 @@ def test_a_folder_that_is_not_empty_or_missing_or_mounted_is_refused(agent: Comm
     assert (agent.point / "nothing").exists() is False
 
 
+@pytest.mark.parametrize("place", ["mount/cache", "link/cache"])
+def test_a_cache_on_the_mount_itself_is_refused(agent: Command, source: Path, place: str) -> None:
+    """Rule 11: who serves a mount opens no path of it."""
+    (agent.folder / "link").symlink_to(agent.point)
+    said = agent.mount(url(source), options={"data-cache-path": str(agent.folder / place)}, code=2)
+    assert f"{agent.point}/cache, which is on the mount point" in said
+    assert names(agent.point) == []
+
+
+def test_a_source_that_holds_the_mount_point_is_refused(agent: Command, tmp_path: Path) -> None:
+    assert "within one another" in agent.mount(url(tmp_path), code=2)
+    assert "within one another" in agent.mount(url(agent.point), code=2)
+
+
 def test_a_second_agent_on_the_same_cache_is_told_who_holds_it(agent: Command, source: Path, tmp_path: Path) -> None:
     agent.mount(url(source))
     (tmp_path / "other").mkdir()

@@ -416,3 +416,15 @@ def test_who_makes_a_link_owns_it(places: Places, name: str) -> None:
     root.chmod(0o777)
     python_as(USER, root, "os.symlink('file', 'link')")
     assert (root / "link").lstat().st_uid == USER
+
+
+def test_a_link_has_a_time_and_an_owner_of_its_own(keeper: Place) -> None:
+    """As tar sets them."""
+    make(keeper.root, "file")
+    link = keeper.root / "link"
+    link.symlink_to("file")
+    os.utime(link, ns=(3 * 10**9, 5 * 10**9), follow_symlinks=False)
+    os.chown(link, USER, USER, follow_symlinks=False)
+    assert (link.lstat().st_mtime_ns, link.lstat().st_uid, link.lstat().st_gid) == (5 * 10**9, USER, USER)
+    assert (keeper.root / "file").stat().st_uid == 0
+    assert (keeper.root / "file").stat().st_mtime_ns > 5 * 10**9

@@ -167,22 +167,41 @@ def test_who_takes_over_knows_what_is_open_and_gives_back_what_nobody_has(region
     assert kernel.files == {read.backing, written.backing}
 
 
+def test_who_takes_over_uses_places_again_and_knows_who_writes(region: Region, kernel: Kernel) -> None:
+    before = Opens(region, kernel.unbind)
+    closed = before.open(NODE, 1)
+    before.open(NODE + 1, 2)  # reads, before somebody writes
+    before.open(NODE + 1, 3, writes=True, stage=4)
+    before.close(closed.number)
+    after = Opens(region, kernel.unbind)
+    assert after.stage(NODE + 1) == 4
+    again = after.open(NODE, 5)
+    assert again.number & 0xFFFFFFFF == closed.number & 0xFFFFFFFF
+    assert again.number != closed.number
+
+
 class Mount(RuleBasedStateMachine):
     """Anybody opens and closes anything, files become whole, and workers die anywhere: the kernel, which asks the next one again,
-    never finds a reason for EIO, and keeps no file below for nobody."""
+    never finds a reason for EIO, and keeps no file below for nobody. Memory that is mapped still when its descriptor is closed is as
+    one more who has it open: the kernel tells of that close later."""
 
     def __init__(self) -> None:
         super().__init__()
         self.kernel = Kernel()
         self.life = Life()
         self.region = Region.create()
-        self.opens = Opens(mortal(self.region, self.life), self.kernel.unbind)
+        self.opens = Opens(mortal(self.region, self.life), self._unbind)
         self.handles: list[Handle] = []
+        self.stages: dict[int, int] = {}  # by node, while it is open
         self.whole: set[int] = set()
         self.request = 0
 
     def teardown(self) -> None:
         self.region.close()
+
+    def _unbind(self, number: int) -> bool:
+        self.life.write()  # between what it writes and this it may die as well
+        return self.kernel.unbind(number)
 
     def _open(self, node: int, writes: bool) -> Handle:
         stage = self.request if writes else 0
@@ -212,6 +231,9 @@ class Mount(RuleBasedStateMachine):
             self.life.spare()
         self.kernel.opened(handle)
         self.handles.append(handle)
+        if not self.stages.get(node):
+            self.stages[node] = self.request if writes else 0
+        assert handle.stage == self.stages[node]
 
     @precondition(lambda self: self.handles)
     @rule(data=st.data(), life=st.integers(-1, 4))
@@ -221,6 +243,8 @@ class Mount(RuleBasedStateMachine):
         self.life.doom(life)
         self._until_done(lambda: self.opens.close(handle.number))
         self.life.spare()
+        if all(one.node != handle.node for one in self.handles):
+            del self.stages[handle.node]
 
     @rule(node=st.integers(1, 3))
     def becomes_whole(self, node: int) -> None:
@@ -235,14 +259,17 @@ class Mount(RuleBasedStateMachine):
         self.life.spare()
         before, self.region = self.region, Region.adopt(os.dup(self.region.descriptor))
         before.close()
-        self.opens = Opens(mortal(self.region, self.life), self.kernel.unbind)
+        self.opens = Opens(mortal(self.region, self.life), self._unbind)
         self.opens.reclaim()
+        for node in self.stages:  # what nobody has any more who writes to it, nobody has to know of
+            self.stages[node] = next((one.stage for one in self.handles if one.node == node and one.stage), 0)
 
     @invariant()
     def what_is_open_is_known(self) -> None:
         assert len(self.opens) == len(self.handles)
         for handle in self.handles:
-            assert self.opens.get(handle.number)._replace(stage=handle.stage) == handle
+            assert self.opens.get(handle.number) == handle
+            assert self.opens.stage(handle.node) == self.stages[handle.node]
             assert self.opens.writers(handle.node) == sum(one.writes for one in self.handles if one.node == handle.node)
 
     @invariant()
