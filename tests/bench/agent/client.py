@@ -70,18 +70,22 @@ def _by_python(path: str) -> int:
         return len(file.read())
 
 
-def sequential(paths: list[str]) -> Run:
+def sequential(paths: list[str], seconds: float) -> Run:
+    """Whole files, one at least."""
     buffer = bytearray(BLOCK)
 
     def run() -> Found:
-        done = 0
-        begin = time.perf_counter()
+        done = files = 0
+        begin = now = time.perf_counter()
         for path in paths:
             descriptor = os.open(path, os.O_RDONLY)
             while size := os.readv(descriptor, [buffer]):
                 done += size
             os.close(descriptor)
-        return {"done": done, "seconds": time.perf_counter() - begin, "wrong": 0}
+            files, now = files + 1, time.perf_counter()
+            if now - begin > seconds:
+                break
+        return {"done": done, "seconds": now - begin, "wrong": 0, "files": files}
 
     return run
 
@@ -121,6 +125,21 @@ def listing(folder: str, seconds: float) -> Run:
                 done += 1
                 if not done % 256 and time.perf_counter() - begin > seconds:
                     break
+        return {"done": done, "seconds": time.perf_counter() - begin, "wrong": 0}
+
+    return run
+
+
+def walk(folder: str) -> Run:
+    """Every name of it is listed and looked at, as `find` and `du` do."""
+
+    def run() -> Found:
+        done = 0
+        begin = time.perf_counter()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                entry.stat(follow_symlinks=False)
+                done += 1
         return {"done": done, "seconds": time.perf_counter() - begin, "wrong": 0}
 
     return run
@@ -336,7 +355,7 @@ def forget(paths: list[str]) -> Run:
 
 
 LOADS: dict[str, Callable[..., Run]] = {
-    "small": small, "sequential": sequential, "scattered": scattered, "listing": listing, "status": status, "create": create,
+    "small": small, "sequential": sequential, "scattered": scattered, "listing": listing, "walk": walk, "status": status, "create": create,
     "unlink": unlink, "write": write, "append": append, "loader": loader, "together": together, "forget": forget,
 }  # fmt: skip
 

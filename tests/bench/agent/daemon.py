@@ -59,6 +59,10 @@ class Daemon:
     def said(self) -> str:
         return self._log.read_text(encoding="utf-8", errors="replace")[-600:].strip()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def processes(self) -> list[int]:
         parents: dict[int, list[int]] = {}
         for folder in Path("/proc").iterdir():

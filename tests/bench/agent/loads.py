@@ -12,15 +12,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tests.bench.agent.daemon import TroubleError
 from tests.bench.agent.peers import NATIVE, NO_DISK, OURS, Contender
-from tests.bench.agent.stand import PATIENCE, WRITTEN, Measured, Stand, Trial
+from tests.bench.agent.stand import PATIENCE, TORCH, WRITTEN, Measured, Stand, Trial
 
 PAGE = 4096
 CLIENTS = (1, 2, 4)
 # Of the small files that are read where every lookup is asked again each second.
 SHORT = 2_000
-WORKERS, BATCH, EPOCHS = 2, 32, 3
+WORKERS, BATCH, EPOCHS = 2, 32, 2
 KILLS = 3
-CREATED = "create"
+CREATED, LOOKUP = "create", "lookup of what the agent knows"
 
 
 class Note(NamedTuple):
@@ -34,6 +34,14 @@ class Note(NamedTuple):
     stored: float | None = None
     extra: dict[str, float] | None = None
 
+    def told(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {**self._asdict(), "measured": self.measured._asdict()}
+
+    @classmethod
+    def heard(cls, told: dict[str, Any]) -> Note:
+        return cls(**{**told, "measured": Measured(**told["measured"])})
+
 
 Notes: TypeAlias = list[Note]
 Load: TypeAlias = Callable[[Stand, Contender, float], Notes]
@@ -41,10 +49,10 @@ Load: TypeAlias = Callable[[Stand, Contender, float], Notes]
 
 def small(stand: Stand, one: Contender, seconds: float) -> Notes:
     """A: small files, cold and warm, by one, two and four at once."""
-    notes, names = [], stand.sizes.small_files()
+    notes = []
     for clients in CLIENTS:
         with stand.mounted(one) as trial:
-            trial.look(names)
+            names = trial.look(stand.sizes.small_files(), 3 * seconds)
             cold = _small(trial, names, clients, "os", seconds, again=False)
             if one.name != NATIVE:  # whose pages nobody drops
                 notes.append(Note(f"small cold {clients}", cold))
@@ -70,10 +78,9 @@ def _small(trial: Trial, names: list[str], clients: int, how: str, seconds: floa
 
 def small_asked(stand: Stand, one: Contender, seconds: float) -> Notes:
     """A, where nothing is believed for longer than a second."""
-    names = stand.sizes.small_files()[:SHORT]
     with stand.mounted(one, ttl=1) as trial:
-        trial.look(names)
-        _small(trial, names, 1, "os", PATIENCE, again=False)
+        names = trial.look(stand.sizes.small_files()[:SHORT], 3 * seconds)
+        names = names[: int(_small(trial, names, 1, "os", 3 * seconds, again=False).found["done"])]
         return [Note("small warm 1, ttl 1 s", _small(trial, names, 1, "os", seconds / 2, again=True))]
 
 
@@ -81,15 +88,16 @@ def large(stand: Stand, one: Contender, seconds: float) -> Notes:
     """B and C: large files in order, from the store, from the disk cache and from memory; then pages of one in no order."""
     names, size = stand.sizes.large_files(), stand.sizes.large
     with stand.mounted(one) as trial:
-        paths = trial.paths(names)
-        cold = trial.run("sequential", paths=paths)
+        cold = trial.run("sequential", paths=trial.paths(names), seconds=2 * seconds)
+        paths = trial.paths(names[: cold.found["files"]])
         if one.name == NO_DISK:
             return [Note("seq cold, no disk", cold)]
         notes = [] if one.name == NATIVE else [Note("seq cold", cold)]
         if one.name != NATIVE:
             trial.run("forget", paths=paths)
-        notes.append(Note("seq from the disk cache", trial.run("sequential", paths=paths)))
-        notes.append(Note("seq warm", trial.run("sequential", paths=paths)))
+        again = {"paths": paths, "seconds": 2 * seconds}
+        notes.append(Note("seq from the disk cache", trial.run("sequential", **again)))
+        notes.append(Note("seq warm", trial.run("sequential", **again)))
         if one.name != NATIVE:
             trial.run("forget", paths=paths)
         scattered = {"path": paths[0], "size": size, "seconds": seconds / 2}
@@ -101,16 +109,16 @@ def large(stand: Stand, one: Contender, seconds: float) -> Notes:
 
 
 def many(stand: Stand, one: Contender, seconds: float) -> Notes:
-    """D: a folder of many files is listed and looked at, cold, warm, and where the kernel believes nothing."""
+    """D: a folder of many files is listed and looked at, cold, warm, and where the kernel believes no name and so asks for each."""
     names = stand.sizes.many_files()
     with stand.mounted(one) as trial:
         listing = {"folder": trial.path("many"), "seconds": 4 * seconds}
         notes = [] if one.name == NATIVE else [Note("list cold", trial.run("listing", **listing))]
         notes.append(Note("list warm", trial.run("listing", **listing)))
         notes.append(Note("stat after the listing", trial.run("status", paths=trial.paths(names), seconds=seconds)))
-    with stand.mounted(one, kernel=0) as trial:
+    with stand.mounted(one, names=0) as trial:
         trial.run("listing", **(listing | {"folder": trial.path("many")}))
-        notes.append(Note("stat, kernel ttl 0", trial.run("status", paths=trial.paths(names), seconds=seconds)))
+        notes.append(Note(LOOKUP, trial.run("status", paths=trial.paths(names), seconds=seconds)))
     return notes
 
 
@@ -143,16 +151,19 @@ def writing(stand: Stand, one: Contender, seconds: float) -> Notes:
     return notes
 
 
-def training(stand: Stand, one: Contender, _seconds: float) -> Notes:
-    """F: a data set of JPEGs, read as a DataLoader reads it, three epochs: decoded, and once more as it is."""
-    names, notes = stand.sizes.image_files(), []
+def training(stand: Stand, one: Contender, seconds: float) -> Notes:
+    """F: a data set of JPEGs, read by PyTorch's DataLoader, or as that reads it: decoded, and once more as it is."""
+    notes = []
     if stand.decoder is None:
         return []
     with stand.mounted(one) as trial:
-        given = {"paths": trial.paths(names), "workers": WORKERS, "batch": BATCH}
-        trial.look(names)
+        names = trial.look(stand.sizes.image_files(), 3 * seconds)
+        given: dict[str, Any] = {"paths": trial.paths(names), "workers": WORKERS, "batch": BATCH}
         for row, decoder, epochs in (("decoded", str(stand.decoder), EPOCHS), ("undecoded", None, 2)):
-            found = trial.run("loader", epochs=epochs, decoder=decoder, **given)
+            if decoder and stand.pytorch:
+                found = trial.run("loader", words=[str(stand.pytorch), str(TORCH)], epochs=epochs, **given)
+            else:
+                found = trial.run("loader", epochs=epochs, decoder=decoder, **given)
             if decoder and one.name != NATIVE:
                 cold = {**found.found, "seconds": found.found["epochs"][0]}
                 notes.append(Note(f"epoch, cold, {row}", found._replace(found=cold)))
@@ -162,11 +173,8 @@ def training(stand: Stand, one: Contender, _seconds: float) -> Notes:
 
 def killed(stand: Stand, one: Contender, seconds: float) -> Notes:
     """G: who serves is killed again and again, while an epoch is read for the first time and anew."""
-    if not one.is_ours or one.name == NO_DISK:
-        return []
-    names = stand.sizes.small_files()
     with stand.mounted(one) as trial:
-        trial.look(names)
+        names = trial.look(stand.sizes.small_files(), PATIENCE)
         reads: dict[str, Any] = {"paths": trial.paths(names), "how": "os", "size": PAGE}
         with trial.client("small", seconds=2 * KILLS * seconds, again=True, **reads) as client:
             client.begin()
@@ -174,7 +182,7 @@ def killed(stand: Stand, one: Contender, seconds: float) -> Notes:
                 try:
                     client.process.wait(seconds)
                 except subprocess.TimeoutExpired:
-                    os.kill(_worker(trial), signal.SIGKILL)
+                    os.kill(worker(trial), signal.SIGKILL)
                 else:
                     raise TroubleError("its client ended before it was killed")
             found = client.result(forgives=True)
@@ -182,8 +190,8 @@ def killed(stand: Stand, one: Contender, seconds: float) -> Notes:
     return [Note("small files while killed", Measured(found, 0.0, 0.0), None, extra)]
 
 
-def _worker(trial: Trial) -> int:
-    assert trial.daemon is not None
+def worker(trial: Trial) -> int:
+    """Of ours, the process that serves."""
     run = trial.root.parent / "run"
     words = [*OURS, "--run", str(run), "status", str(trial.root)]
     said = subprocess.run(words, check=True, capture_output=True, text=True).stdout

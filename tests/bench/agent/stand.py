@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,13 +22,13 @@ import obstore
 from obstore.store import S3Store
 
 from tests.bench.agent import peers
-from tests.bench.agent.builds import BuildError
 from tests.bench.agent.daemon import Daemon, TroubleError
 from tests.bench.agent.peers import NATIVE, Contender
+from tests.bench.agent.wheels import pillow, pytorch
 from tests.support.minio import KEYS, Minio, minio
 from tools import tree
 
-CLIENT = Path(__file__).with_name("client.py")
+CLIENT, TORCH = (Path(__file__).with_name(name) for name in ("client.py", "torch_loader.py"))
 PATIENCE = 240.0  # seconds, for what no budget ends
 BUCKET, JUICE = "bench", "juice"
 WRITTEN = "new/file-"
@@ -35,14 +36,15 @@ MIB = 1 << 20
 
 
 class Sizes(NamedTuple):
-    """How much of each there is. At a scale of 1 as the protocol says, but for the images."""
+    """How much of each there is. At a scale of 1 as the protocol says."""
 
     small: int = 20_000
     folder: int = 1_000  # small files in one
     large: int = 1024 * MIB  # bytes of one
     larges: int = 4
     many: int = 100_000
-    images: int = 4_000
+    images: int = 20_000
+    names: int = 1_000_000  # of one folder, for what they cost in memory
     created: int = 4_000
     written: int = 1024 * MIB
 
@@ -53,7 +55,7 @@ class Sizes(NamedTuple):
         size = max(int(self.large * scale) // MIB, 16) * MIB
         return self._replace(
             small=less(self.small), folder=max(less(self.folder), 250), large=size, many=less(self.many),
-            images=less(self.images), created=less(self.created), written=size,
+            images=less(self.images), names=less(self.names), created=less(self.created), written=size,
         )  # fmt: skip
 
     def small_files(self) -> list[str]:
@@ -146,8 +148,14 @@ class Trial:
         return [self.path(name) for name in names]
 
     @contextlib.contextmanager
-    def client(self, do: str, patience: float = PATIENCE, **given: Any) -> Iterator[Client]:
-        one = Client([sys.executable, "-I", "-S", str(CLIENT)], {"do": do, "given": given}, patience)
+    def client(
+        self,
+        do: str,
+        patience: float = PATIENCE,
+        words: Sequence[str] = (sys.executable, "-I", "-S", str(CLIENT)),
+        **given: Any,
+    ) -> Iterator[Client]:
+        one = Client(words, {"do": do, "given": given}, patience)
         try:
             one.ready()
             yield one
@@ -169,47 +177,49 @@ class Trial:
             after, memory = (self.daemon.cpu(), self.daemon.memory()) if self.daemon else (0.0, 0.0)
         return Measured(found, after - before, memory)
 
-    def look(self, names: Sequence[str]) -> None:
-        """Into the folders of these files, as whoever reads a data set does first."""
+    def look(self, names: Sequence[str], seconds: float) -> list[str]:
+        """Into the folders of these files, as whoever reads a data set does first; those for which there was the time."""
+        looked: set[str] = set()
+        deadline = time.monotonic() + seconds
         for folder in sorted({os.path.dirname(name) for name in names}):  # noqa: PTH120 (names, not files)
+            if looked and time.monotonic() > deadline:
+                break
             self.run("listing", folder=self.path(folder), seconds=PATIENCE)
+            looked.add(folder)
+        return [name for name in names if os.path.dirname(name) in looked]  # noqa: PTH120
 
 
 class Stand:
     """
     :ivar native: the data as plain files
-    :ivar absent: who is not here, and why
     :ivar decoder: a folder with Pillow; None without one
+    :ivar pytorch: a Python that has PyTorch; None without one
     """
 
-    def __init__(self, folder: Path, server: Minio, sizes: Sizes, decoder: Path | None) -> None:
-        self.folder, self.server, self.sizes, self.decoder = folder, server, sizes, decoder
+    def __init__(
+        self, folder: Path, server: Minio, sizes: Sizes, decoder: Path | None, pytorch: Path | None = None
+    ) -> None:
+        self.folder, self.server, self.sizes, self.decoder, self.pytorch = folder, server, sizes, decoder, pytorch
         self.native = folder / "native"
-        self.absent: dict[str, str] = {}
         self._trials = 0
         self.store = S3Store(
             BUCKET, endpoint=server.url, region="us-east-1", access_key_id=KEYS.key, secret_access_key=KEYS.secret,
             virtual_hosted_style_request=False, client_options={"allow_http": True},
         )  # fmt: skip
 
-    def contenders(self, wanted: Sequence[str]) -> tuple[list[Contender], dict[str, str]]:
-        """Those that are here, and their versions."""
-        found, versions = [], {}
-        for one in peers.CONTENDERS:
-            if wanted and one.name not in wanted:
-                continue
-            try:
-                versions[one.name] = peers.version(one)
-            except BuildError as error:
-                self.absent[one.name] = str(error)
-            else:
-                found.append(one)
-        return found, versions
+    @property
+    def loader(self) -> str:
+        if self.pytorch:
+            return "DataLoader of PyTorch"
+        return "stand-in for a DataLoader" if self.decoder else "none, since Pillow cannot be had"
 
     # --- data --------------------------------------------------------------------------------
 
-    def fill(self, contenders: Sequence[Contender]) -> None:
-        """The same for everybody."""
+    def fill(self, juice: bool) -> None:
+        """The same for everybody.
+
+        :param juice: whether it is wanted in the form of JuiceFS, too
+        """
         chance, sizes = random.Random(0), self.sizes
         block = chance.randbytes(64 * MIB)
         for name in sizes.small_files():
@@ -224,7 +234,7 @@ class Stand:
         self._write("new/.keep", [b"x"])
         self.server.client.create_bucket(Bucket=BUCKET)
         self._upload()
-        if any(one.name == "juicefs" for one in contenders):
+        if juice:
             self._juice()
 
     def _write(self, name: str, blocks: Any) -> None:
@@ -258,7 +268,7 @@ class Stand:
         """By its own means; it keeps files in a form of its own."""
         self.server.client.create_bucket(Bucket=JUICE)
         program = peers.program("juicefs")
-        keys = {**self._environment(), "ACCESS_KEY": KEYS.key, "SECRET_KEY": KEYS.secret, "JFSBENCH": self._meta()}
+        keys = {**self.environment(), "ACCESS_KEY": KEYS.key, "SECRET_KEY": KEYS.secret, "JFSBENCH": self._meta()}
         place = ["--storage", "minio", "--bucket", f"{self.server.url}/{JUICE}", "--trash-days", "0"]
         copy = ["sync", "--threads", "32", "--dirs", f"{self.native}/", "jfs://JFSBENCH/"]
         for words in (["format", *place, self._meta(), "bench"], copy):
@@ -271,7 +281,7 @@ class Stand:
     def _meta(self) -> str:
         return f"sqlite3://{self.folder}/juicefs.db"
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         names = ("PATH", "PYTHONPATH", "LC_ALL", "PYTHONPYCACHEPREFIX")
         return {name: os.environ[name] for name in names if name in os.environ} | {"HOME": str(self.folder)}
 
@@ -295,10 +305,9 @@ class Stand:
     # --- mounts ------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def mounted(
-        self, one: Contender, ttl: int = 60, kernel: int | None = None, writes: bool = False
-    ) -> Iterator[Trial]:
+    def mounted(self, one: Contender, ttl: int = 60, names: int | None = None, writes: bool = False) -> Iterator[Trial]:
         """
+        :param names: for how many seconds the kernel believes what names mean, where that is less than all else
         :raises TroubleError:
         """
         if one.name == NATIVE:
@@ -312,11 +321,11 @@ class Stand:
             "program": "" if one.is_ours else peers.program(one.name), "folder": str(folder), "point": str(point),
             "cache": str(folder / "cache"), "bucket": BUCKET, "url": self.server.url,
             "address": self.server.url.partition("://")[2], "key": KEYS.key, "secret": KEYS.secret, "meta": self._meta(),
-            "ttl": str(ttl), "kernel": str(ttl if kernel is None else kernel),
+            "ttl": str(ttl), "attributes": str(ttl), "names": str(ttl if names is None else names),
         }  # fmt: skip
         (folder / "cache").mkdir()
         peers.secure(folder, one, facts)
-        environment = self._environment() | dict(one.environment)
+        environment = self.environment() | dict(one.environment)
         try:
             daemon = Daemon(one.words(writes, facts), environment, point, folder / "log")
             try:
@@ -344,22 +353,13 @@ class Stand:
             client.end()
 
 
-def pillow(folder: Path) -> Path | None:
-    """Unpacked, not installed; None where it cannot be had."""
-    download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
-    lock = tree.ROOT / "locks/bench-agent.txt"
-    done = subprocess.run([*download, f"--requirement={lock}", f"--dest={folder}"], check=False)
-    if done.returncode:
-        return None
-    (wheel,) = folder.glob("pillow-*.whl")
-    shutil.unpack_archive(wheel, folder / "pillow", "zip")
-    return folder / "pillow"
-
-
 @contextlib.contextmanager
-def stand(sizes: Sizes) -> Iterator[Stand]:
+def stand(sizes: Sizes, real: bool) -> Iterator[Stand]:
+    """
+    :param real: with PyTorch, where it can be had
+    """
     with tempfile.TemporaryDirectory(prefix="bench-agent-", dir=tree.cache()) as name:
         folder = Path(name)
         (folder / "server").mkdir()
         with minio(folder / "server") as server:
-            yield Stand(folder, server, sizes, pillow(folder))
+            yield Stand(folder, server, sizes, pillow(folder), pytorch() if real else None)
