@@ -154,7 +154,9 @@ lock = $(BUILD)/venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 
 deps: ## Install the distribution's packages that the checks need (as root; else it says which)
 	@tools/system-packages
 
+# pyfuse3 has no wheel, and is compiled.
 $(DEV): locks/dev.txt
+	@tools/system-packages --only gcc libc6-dev libfuse3-dev pkg-config
 	@$(call make_environment,venv,$<)
 	@touch $@
 

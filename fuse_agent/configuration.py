@@ -61,9 +61,10 @@ def folder(configuration: Configuration) -> str:
 
 
 def tag(configuration: Configuration) -> str:
-    """Of a cache, below that of these files: that of who mounts them with these options, secrets left aside."""
+    """Of a cache, below that of these files: that of who mounts them with these options. Secrets are left aside, and by what it is served: what that
+    one did not store, this one does."""
     options = {**configuration.properties, **configuration.mount}
-    shown = sorted((name, str(value)) for name, value in options.items() if name not in HELD)
+    shown = sorted((name, str(value)) for name, value in options.items() if name not in (*HELD, "session"))
     return blake2b(repr(shown).encode(), digest_size=_HASHED).hexdigest()
 
 

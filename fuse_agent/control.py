@@ -58,6 +58,13 @@ _FACTS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+class Session:
+    """Names of those by which a mount can be served. Only the first hands a mount from one worker to the next."""
+
+    DIRECT: Final = "direct"
+    PYFUSE3: Final = "pyfuse3"
+
+
 class GarbledError(ValueError):
     """What is no message."""
 
@@ -134,6 +141,7 @@ class Handed(NamedTuple):
     agreed: Agreed
     beat: float  # seconds between two
     longest: float  # seconds of an operation
+    session: str  # by which the mount is served, a name of Session
     grace: float  # seconds to store what is not stored, when the supervisor is gone
     json: bool  # how to log
     files: dict[str, Any]  # of the file system, with its secrets
@@ -169,4 +177,5 @@ def agreed_from(stored: list[int]) -> Agreed:
 
 
 def handed_from(stored: dict[str, Any]) -> Handed:
-    return Handed(**{**stored, "agreed": agreed_from(stored["agreed"])})
+    # A supervisor of an older release names no session.
+    return Handed(**{"session": Session.DIRECT, **stored, "agreed": agreed_from(stored["agreed"])})

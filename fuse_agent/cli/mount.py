@@ -140,6 +140,7 @@ def _session(wanted: Configuration) -> dict[str, Any]:
         "allow_other": mount["allow-other"],
         "without_open": configured.without_open(wanted),
         "passthrough": int(mount["passthrough"]),
+        "session": mount["session"],
         "grace": model.seconds(mount["grace"]),
         "longest": model.seconds(mount["deadline"]),
     }

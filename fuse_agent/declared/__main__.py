@@ -86,14 +86,16 @@ def up(task: _Task) -> None:
     if not task.check:
         task.services.reload()
     there, known = task.machine.agents(), task.machine.declared()
+    release, remade = task.places.releases / task.plan["release"], set[str]()
     for one in task.plan["mounts"]:
         point = one["point"] or known.get(one["name"], {}).get("point", "")
         wanted = Wanted(one["name"], one["state"], _real(point), one["digest"])
         agent = _of(wanted.name, there) or next((found for found in there if found.point == wanted.point), None)
-        task.tried(partial(task.machine.bring, wanted, agent))
-    release = task.places.releases / task.plan["release"]
+        anew = agent is not None and not agent.goes_on and is_due(agent, str(task.places.releases), release.name)
+        remade |= {agent.socket} if agent and anew else set()
+        task.tried(partial(task.machine.bring, wanted, agent, anew))
     for agent in there if task.check else task.machine.agents():
-        if is_due(agent, str(task.places.releases), release.name):
+        if agent.socket not in remade and is_due(agent, str(task.places.releases), release.name):
             task.tried(partial(task.machine.move, agent, release))
 
 

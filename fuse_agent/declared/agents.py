@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ..cache.claim import OWNER, STAGING, is_cache
+from ..control import Session
 from ..files.stage import read_note
 from .decide import Agent
 
@@ -53,7 +54,8 @@ def status(path: str) -> Agent:
     worker = found.get("worker")
     programs = (found.get("program", ""), worker.get("program", "") if isinstance(worker, dict) else "")
     label, point = found.get("label", ""), found["mount"]["point"]
-    return Agent(path, point, label, found["pid"], found["worker_pid"] or 0, found["serves"], programs)
+    goes_on = found["mount"].get("session") != Session.PYFUSE3
+    return Agent(path, point, label, found["pid"], found["worker_pid"] or 0, found["serves"], programs, goes_on)
 
 
 def agents(folder: Path) -> list[Agent]:

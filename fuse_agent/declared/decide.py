@@ -33,6 +33,7 @@ class Agent(NamedTuple):
     """One that answers.
 
     :ivar programs: the installations that supervisor and worker run from, nothing of a worker that is slow to answer
+    :ivar goes_on: its mount can be moved to another release as it is
     """
 
     socket: str
@@ -42,6 +43,7 @@ class Agent(NamedTuple):
     worker: int
     serves: bool
     programs: tuple[str, str]
+    goes_on: bool = True
 
     @property
     def name(self) -> str:
@@ -75,14 +77,17 @@ _DONE: Final = {
 }
 
 
-def steps(wanted: Wanted, agent: Agent | None, *, dead: bool, up: bool, known: bool) -> Iterator[Step]:
+def steps(
+    wanted: Wanted, agent: Agent | None, *, dead: bool, up: bool, known: bool, anew: bool = False
+) -> Iterator[Step]:
     """
+    :param anew: even if it is mounted as it is wanted
     :param dead: something of ours is mounted there that nobody serves
     :param up: whether its service is wanted by whoever starts services
     :param known: whether there is anything of its configuration
     """
     if wanted.state == "mounted":
-        if agent and agent.label == wanted.label:
+        if agent and agent.label == wanted.label and not anew:
             if not up:
                 yield Step.ENABLE
             return

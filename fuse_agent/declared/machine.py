@@ -96,15 +96,16 @@ class Machine:
 
     # --- steps -------------------------------------------------------------------------------------
 
-    def bring(self, wanted: Wanted, agent: Agent | None) -> None:
+    def bring(self, wanted: Wanted, agent: Agent | None, anew: bool = False) -> None:
         """
+        :param anew: even if it is mounted as it is wanted
         :raises TroubleError:
         """
         point = agent.point if agent else wanted.point
         known = (self._places.config / "mounts" / f"{wanted.name}.json").exists()
         dead = agent is None and bool(point) and _is_ours(point)
         name, services = wanted.name, self._services
-        for step in list(steps(wanted, agent, dead=dead, up=services.is_up(name), known=known)):
+        for step in list(steps(wanted, agent, dead=dead, up=services.is_up(name), known=known, anew=anew)):
             if step is Step.UNMOUNT:
                 if agent and not self._force:
                     self.require_stored(agent)

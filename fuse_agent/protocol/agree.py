@@ -29,6 +29,18 @@ _ALWAYS = (
 )
 
 
+_SINCE = {
+    Init.PASSTHROUGH: "Linux 6.9",
+    Init.HAS_RESEND: "Linux 6.9",
+    Init.ALLOW_IDMAP: "Linux 6.12",
+    Init.EXPLICIT_INVAL_DATA: "Linux 5.2",
+}
+_LACKED_BY_LIBFUSE = (
+    "interrupting who waits for the source",
+    "file numbers that stay when others replace a file, and in the next mount",
+)
+
+
 class Wish(NamedTuple):
     read_only: bool = False
     without_open: bool = False  # no request for an open and a close at all, for the whole mount
@@ -101,13 +113,23 @@ def answer(agreed: Agreed) -> bytes:
 
 
 def lacking(request: Request, wish: Wish) -> list[str]:
-    """What a user would miss, in words."""
+    """What a user would miss since the kernel cannot, in words."""
     has = offered(request)
+    return [f"{text} ({_SINCE[flag]})" if flag in _SINCE else text for flag, text in _wanted(wish) if not has & flag]
+
+
+def by_libfuse(wish: Wish) -> tuple[Agreed, list[str]]:
+    """What there is where libfuse answers the mount's first request, and what a user misses by that, in words."""
+    lacks = [text for flag, text in _wanted(wish) if flag is not Init.EXPLICIT_INVAL_DATA]
+    return Agreed(0, Init(0), wish.largest, wish.read_ahead, 0), [*lacks, *_LACKED_BY_LIBFUSE]
+
+
+def _wanted(wish: Wish) -> list[tuple[Init, str]]:
     words = {
-        Init.PASSTHROUGH: ("reads at the speed of the disk below (Linux 6.9)", wish.passthrough > 0),
+        Init.PASSTHROUGH: ("reads at the speed of the disk below", wish.passthrough > 0),
         Init.NO_OPEN_SUPPORT: ("opens that need no answer", wish.without_open),
-        Init.HAS_RESEND: ("going on without an error when the agent is replaced (Linux 6.9)", True),
-        Init.ALLOW_IDMAP: ("volumes with mapped owners (Linux 6.12)", wish.idmapped),
-        Init.EXPLICIT_INVAL_DATA: ("telling the kernel which pages are old (Linux 5.2)", True),
+        Init.HAS_RESEND: ("going on without an error when the agent is replaced", True),
+        Init.ALLOW_IDMAP: ("volumes with mapped owners", wish.idmapped),
+        Init.EXPLICIT_INVAL_DATA: ("telling the kernel which pages are old", True),
     }
-    return [text for flag, (text, wanted) in words.items() if wanted and not has & flag]
+    return [(flag, text) for flag, (text, wanted) in words.items() if wanted]

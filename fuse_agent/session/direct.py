@@ -16,6 +16,7 @@ import trio
 from ..protocol import replies, requests
 from ..protocol.codes import BACKING_CLOSE, BACKING_OPEN, Init, Op
 from ..protocol.layout import BACKING
+from .base import code, late
 from .calls import CALLS, FORGETS, caller
 from .spin import Spin
 
@@ -52,6 +53,7 @@ class Direct:
     :ivar agreed: what kernel and agent can do for each other
     :ivar spin: when to look for the next request instead of being woken by it
     :ivar observe: is told of each operation, the errno of its answer, and the seconds it took
+    :ivar began: requests are answered
     """
 
     def __init__(self, descriptor: int, agreed: Agreed, longest: float = 300.0) -> None:
@@ -68,6 +70,7 @@ class Direct:
         self._reading, self._ending = trio.CancelScope(), trio.CancelScope()
         self.spin = Spin(0.0)
         self.observe: Callable[[str, int, float], None] = lambda _name, _code, _seconds: None
+        self.began = trio.Event()
         os.set_blocking(descriptor, False)
 
     def take_over(self) -> None:
@@ -76,6 +79,9 @@ class Direct:
 
     async def serve(self, operations: Operations) -> bool:
         """Until the mount is gone, or this is to leave it to another; whether it is gone."""
+        if Init.HAS_RESEND in self.agreed:
+            self.take_over()
+        self.began.set()
         with self._ending:
             async with trio.open_nursery() as nursery:
                 try:
@@ -226,7 +232,7 @@ class Direct:
             if not scope.cancelled_caught:
                 self._succeed(request, body, begun)
             elif trio.current_time() >= scope.deadline:
-                self._fail(request, OSError(errno.EIO, f"it took more than {self._longest:g} s"), begun)
+                self._fail(request, late(self._longest), begun)
             else:
                 self._answer(request, errno.EINTR, begun)
         finally:
@@ -237,19 +243,11 @@ class Direct:
         self.observe(_NAMES[request.op], 0, time.perf_counter() - begun)
 
     def _fail(self, request: Request, error: Exception, begun: float) -> None:
-        code, what = errno.EIO, f"{_NAMES[request.op]} of node {request.node}"
-        if isinstance(error, NotImplementedError):
-            code = errno.ENOSYS
-        elif isinstance(error, OSError) and error.errno:
-            code = error.errno
-            _LOG.debug("%s: %s", what, error)
-        else:
-            _LOG.error("%s failed by a defect of the agent", what, exc_info=error)
-        self._answer(request, code, begun)
+        self._answer(request, code(error, f"{_NAMES[request.op]} of node {request.node}"), begun)
 
-    def _answer(self, request: Request, code: int, begun: float) -> None:
-        self._refuse(request.number, code)
-        self.observe(_NAMES[request.op], code, time.perf_counter() - begun)
+    def _answer(self, request: Request, failed: int, begun: float) -> None:
+        self._refuse(request.number, failed)
+        self.observe(_NAMES[request.op], failed, time.perf_counter() - begun)
 
-    def _refuse(self, number: int, code: int) -> None:
-        self.tell(replies.failed(number, code))
+    def _refuse(self, number: int, failed: int) -> None:
+        self.tell(replies.failed(number, failed))

@@ -170,7 +170,7 @@ class Crew:
         self._go(worker, now)
 
     def _spawn(self) -> Worker:
-        return process.start(self.settings, self._mount.agreed, self._json, self._mount.held, self.kept)
+        return process.start(self.settings, self._mount, self._json, self.kept)
 
     def _go(self, worker: Worker, now: float) -> None:
         worker.tell("go")
@@ -178,7 +178,7 @@ class Crew:
         self._begun += 1
         self._watch.started(now)
         _LOG.info("a worker begins", extra=facts(pid=worker.pid, restarts=self.restarts))
-        if self.restarts and not self._mount.resends:
+        if self.restarts and self._mount.goes_on and not self._mount.resends:
             _LOG.warning(
                 "this kernel (before 6.9) asks nobody twice: who waits for an answer of the worker before waits until it is killed",
                 extra=facts(point=self._mount.point),

@@ -62,6 +62,14 @@ class Ending:
         self._until = self._grace_until + _MORE
         return Step.SAVE
 
+    def lost(self, now: float) -> Step:
+        """Who serves it ended, and nobody else can: what it had not stored is for the next mount."""
+        if self.aborted or self.phase is Phase.LEAVING:
+            return Step.NOTHING
+        self.aborted = True
+        after = Phase.LEAVING if self.phase is Phase.SAVING_REST else Phase.TAKING
+        return self._next(after, now, Step.ABORT)
+
     def gone(self, now: float) -> None:
         """By itself, or since somebody else took it away; an unmount that is under way is waited for."""
         if self.phase is not Phase.TAKING:

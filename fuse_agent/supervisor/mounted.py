@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import select
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..control import agreed_from, load, store
+from ..control import Session, agreed_from, load, store
 from ..logs import facts
 from ..nodes.region import LayoutError, Region
+from ..protocol.agree import UnfitError, by_libfuse
 from ..protocol.codes import Init
 from ..session import mount
 from ..session.handshake import begin
@@ -27,6 +30,10 @@ _LOG = logging.getLogger(__name__)
 NAMES: Final = ("fuse", "region", "terms")
 
 
+class LackingError(OSError):
+    """What is to serve a mount is not on this machine."""
+
+
 class Taken(NamedTuple):
     """How an unmount went. Who still used it, if anybody did, sees the mount no more and goes on with what is open."""
 
@@ -38,6 +45,7 @@ class Taken(NamedTuple):
 class Mount:
     """
     :ivar held: its descriptors by name
+    :ivar session: by which it is served, a name of Session
     :ivar lacks: what a user misses, in words
     """
 
@@ -47,6 +55,7 @@ class Mount:
         self.point, self.device = str(terms["point"]), str(terms["device"])
         self.agreed = agreed_from(terms["agreed"])
         self.lacks: list[str] = terms["lacks"]
+        self.session: str = terms.get("session", Session.DIRECT)  # an older release knows no other
 
     @property
     def is_gone(self) -> bool:
@@ -63,6 +72,19 @@ class Mount:
     @property
     def resends(self) -> bool:
         return Init.HAS_RESEND in self.agreed
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another worker can serve it where one ended."""
+        return self.session == Session.DIRECT
+
+    def read_ahead(self, kib: int) -> None:
+        """As soon as its first request is answered, since the kernel then takes less."""
+        try:
+            mount.read_ahead(self.device, kib)
+        except OSError as error:
+            missed = f"reading {kib} KiB ahead ({error.strerror})"
+            self.lacks = [*self.lacks, missed] if missed not in self.lacks else self.lacks
 
     def abort(self) -> None:
         """Nobody waits any longer."""
@@ -99,21 +121,49 @@ def make(settings: Settings) -> Mount:
     :raises OSError: when it cannot be mounted
     :raises agree.UnfitError: by a kernel that is too old
     """
+    if settings.session == Session.PYFUSE3:
+        _has_pyfuse3()
+        return _make(settings, Session.PYFUSE3)
+    try:
+        return _make(settings, Session.DIRECT)
+    except UnfitError as unfit:
+        # Its first request told so, and is taken: another mount has another.
+        if settings.session == Session.DIRECT:
+            raise
+        _has_pyfuse3(f"{unfit} ")
+        _LOG.warning("it is served by pyfuse3, which does without much (see its status)", extra=facts(why=unfit))
+        return _make(settings, Session.PYFUSE3)
+
+
+def _has_pyfuse3(why: str = "") -> None:
+    """Before anything is mounted. It is not loaded, since a supervisor is small.
+
+    :raises LackingError:
+    """
+    if importlib.util.find_spec("pyfuse3") is None:
+        raise LackingError(
+            f"{why}The session pyfuse3 needs the Python package pyfuse3 (3.5), which is not installed beside the agent: {sys.executable} -m pip "
+            "install pyfuse3. It is compiled, with gcc, pkg-config and libfuse3-dev."
+        )
+
+
+def _make(settings: Settings, session: str) -> Mount:
     fuse = mount.mount(settings.point, settings.source, settings.mount)
     held = {"fuse": fuse}
     try:
-        agreed, lacks = begin(fuse, settings.wish)
+        agreed, lacks = begin(fuse, settings.wish) if session == Session.DIRECT else by_libfuse(settings.wish)
         device = [one.device for one in mount.mounts() if one.point == str(settings.point)][-1]
-        if settings.read_ahead_kib:
-            try:
-                mount.read_ahead(device, settings.read_ahead_kib)
-            except OSError as error:
-                lacks.append(f"reading {settings.read_ahead_kib} KiB ahead ({error.strerror})")
         lacks += limits()
         region = Region.create()
         held["region"] = os.dup(region.descriptor)
         region.close()
-        terms = {"point": str(settings.point), "device": device, "agreed": list(agreed), "lacks": lacks}
+        terms = {
+            "point": str(settings.point),
+            "device": device,
+            "agreed": list(agreed),
+            "lacks": lacks,
+            "session": session,
+        }
         held["terms"] = store(terms, "paddleflow-terms")
         return Mount(held)
     except BaseException:
@@ -138,8 +188,9 @@ def adopt(kept: dict[str, int], settings: Settings) -> Mount | None:
     else:
         found = Mount(held)
         problem = _unfit(found, settings)
-        if not problem:
+        if not problem or not found.goes_on:
             end_orphan(held["region"])
+        if not problem:
             return found
         if not found.is_gone and found.is_there:
             with suppress(OSError):
@@ -156,6 +207,8 @@ def _unfit(found: Mount, settings: Settings) -> str:
         return "it has ended"
     if found.point != str(settings.point):
         return f"it is mounted on {found.point}"
+    if not found.goes_on:
+        return f"who served it by {found.session} is gone, and nobody else can go on with that"
     try:
         Region.check(found.held["region"])
     except LayoutError as error:
@@ -188,6 +241,7 @@ def described(mount_: Mount) -> dict[str, object]:
     return {
         "point": mount_.point,
         "device": mount_.device,
+        "session": mount_.session,
         "has": has,
         "lacks": mount_.lacks,
         "largest": mount_.agreed.largest,

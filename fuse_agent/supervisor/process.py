@@ -19,7 +19,7 @@ from ..logs import facts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..protocol.agree import Agreed
+    from .mounted import Mount
     from .settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -70,22 +70,22 @@ def ended(pid: int) -> int | None:
     return os.waitstatus_to_exitcode(status)
 
 
-def start(settings: Settings, agreed: Agreed, as_json: bool, held: dict[str, int], kept: dict[str, int]) -> Worker:
+def start(settings: Settings, mount: Mount, as_json: bool, kept: dict[str, int]) -> Worker:
     """
-    :param held: the descriptors ``fuse`` and ``region``
     :param kept: those that a worker asked to be kept, by its names
     :raises OSError: when there is no such program
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         handed = Handed(
-            fuse=held["fuse"],
-            region=held["region"],
+            fuse=mount.held["fuse"],
+            region=mount.held["region"],
             control=theirs.fileno(),
             kept=kept,
-            agreed=agreed,
+            agreed=mount.agreed,
             beat=settings.limits.patience / 5,
             longest=settings.longest,
+            session=mount.session,
             grace=settings.grace,
             json=as_json,
             files=settings.files,

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from ..control import Session
 from ..protocol.agree import Wish
 from ..session.mount import Options
 from .watch import Limits
@@ -21,6 +22,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "without_open": False,
     "idmapped": False,
     "passthrough": 1,
+    "session": "auto",
     "largest": 1 << 20,
     "read_ahead_kib": 1024,
     "run": "/run/paddleflow/fuse",
@@ -32,6 +34,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
 }
 _WORDS: Final = {bool: "true or false", int: "a whole number from 0", float: "a number from 0", str: "a text"}
 _LEAST: Final = 0
+_SESSIONS: Final = ("auto", Session.DIRECT, Session.PYFUSE3)
 _WORKER: Final = (sys.executable, "-P", "-m", "paddleflow_fuse.worker")
 
 
@@ -48,6 +51,7 @@ class Settings(NamedTuple):
     source: str
     mount: Options
     wish: Wish
+    session: str  # auto, or one that is named
     read_ahead_kib: int
     run: Path  # the folder of the socket by which a mount is asked and told
     label: str  # by which whoever declared it knows it, and what it was declared as
@@ -88,6 +92,10 @@ def parse(text: str | bytes) -> Settings:
             f"The configuration has no field {unknown[0]}. It has files, point, source, worker, {', '.join(sorted(_DEFAULTS))}."
         )
     value = {name: _value(name, given.get(name, default), type(default)) for name, default in _DEFAULTS.items()}
+    if value["session"] not in _SESSIONS:
+        raise SettingsError(
+            f"session of the configuration is {value['session']!r}; give one of {', '.join(_SESSIONS)}."
+        )
     return Settings(
         # Now, since a path is looked up in vain for as long as nobody serves what is mounted there.
         point=Path(os.path.realpath(Path(point).parent), Path(point).name),
@@ -101,6 +109,7 @@ def parse(text: str | bytes) -> Settings:
             largest=value["largest"],
             read_ahead=value["read_ahead_kib"] << 10,
         ),
+        session=value["session"],
         read_ahead_kib=value["read_ahead_kib"],
         run=Path(value["run"]),
         label=value["label"],

@@ -130,9 +130,16 @@ class Supervisor:
 
     def may_start(self) -> bool:
         ends = self._ending is not None and (self._ending.aborted or self._ending.phase is Phase.LEAVING)
-        return not ends and not self._mount.is_gone
+        return not ends and not self._mount.is_gone and not self._is_lost
+
+    @property
+    def _is_lost(self) -> bool:
+        """Whether nobody can serve it but the worker that did."""
+        return self._crew.has_served and not self._mount.goes_on
 
     def ready(self, worker: Worker) -> None:
+        if self._settings.read_ahead_kib:
+            self._mount.read_ahead(self._settings.read_ahead_kib)
         if self._ending:
             self._save(self._ending)
         self._notify.say(
@@ -157,11 +164,27 @@ class Supervisor:
     def ended(self, worker: Worker, now: float) -> None:
         self._asks.fail()
         gone = self._mount.is_gone
+        if self._is_lost and not gone:
+            self._lose(now)
         if gone and self._ending:
             self._ending.gone(now)
-        last = gone or (self._ending is not None and self._ending.phase is Phase.LEAVING)
+        last = gone or self._is_lost or (self._ending is not None and self._ending.phase is Phase.LEAVING)
         if last and worker.dirty and not self._unsaved[0]:
             self._unsaved = (worker.dirty, [])
+
+    def _lose(self, now: float) -> None:
+        if self._ending:
+            if self._ending.phase in (Phase.SAVING, Phase.SAVING_REST):
+                self._unsaved = (0, ["not known, since the worker ended while it stored"])
+            self._step(self._ending.lost(now), now)
+            return
+        _LOG.error(
+            "the worker has ended, and by pyfuse3 no other can go on with the mount: whoever uses it gets an error. Start it anew; what was not stored "
+            "lies in its cache folder and is stored then",
+            extra=facts(point=self._mount.point),
+        )
+        self._mount.abort()
+        self._result = Result.GAVE_UP
 
     def upgraded(self, **line: Any) -> None:
         for client in self._upgrades:
@@ -251,6 +274,8 @@ class Supervisor:
     def _busy(self) -> str:
         if self._ending:
             return "the mount is about to end"
+        if not self._mount.goes_on:
+            return f"a mount that is served by {self._mount.session} cannot be handed over; unmount it and mount it again for another release"
         if self._crew.is_upgrading or self._trial:
             return "another upgrade is under way"
         return "" if self._crew.serving else "no worker serves at the moment"
@@ -368,7 +393,7 @@ class Supervisor:
         self._selector.close()
         self._mount.close()
         count, names = self._unsaved
-        if count:
+        if count or names:
             _LOG.error("files were not stored", extra=facts(count=count, names=", ".join(names) or "not known"))
             return result or Result.UNSAVED
         return result

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from ..control import Channel, GarbledError, Handed, Message, handed_from, load
+from ..control import Session as Names
 from ..logs import configure, facts
 from ..nodes.region import Region
-from ..protocol.codes import Init
 from ..session.direct import Direct
 from .service import Given, RefusedError
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from types import FrameType
 
+    from ..session.base import Session
     from .service import Open, Service
 
 _LOG = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ _NAMED: Final = 50
 _LONGEST_NAME: Final = 1000
 # Loops of one thread and many requests: whoever waits for the interpreter's lock holds up a client.
 _SWITCH: Final = 1e-4
+_PYFUSE3: Final = "3.5"
 
 
 def main(begin: Open) -> int:
@@ -59,17 +61,15 @@ async def _serve(handed: Handed, begin: Open) -> None:
     # Held until this process ends, however that is: two that write would spoil what both know.
     fcntl.lockf(handed.region, fcntl.LOCK_EX | fcntl.LOCK_NB)
     region = Region.adopt(handed.region)
-    session = Direct(handed.fuse, handed.agreed, handed.longest)
-    given = Given(region, session, handed.files, handed.kept, talk.keep)
     try:
         async with talk.told_if_refused(), trio.open_nursery() as nursery:
             nursery.start_soon(talk.beat, handed.beat)
+            session = _session(handed)
+            given = Given(region, session, handed.files, handed.kept, talk.keep)
             async with begin(given) as service:
                 talk.service = service
                 nursery.start_soon(talk.listen, nursery, session, handed.grace)
-                await talk.say("ready")
-                if Init.HAS_RESEND in handed.agreed:
-                    session.take_over()
+                nursery.start_soon(talk.announce, session.began)
                 gone = await session.serve(service.operations)
                 if gone:
                     await talk.say("gone")
@@ -78,6 +78,22 @@ async def _serve(handed: Handed, begin: Open) -> None:
             nursery.cancel_scope.cancel()
     finally:
         region.close()
+
+
+def _session(handed: Handed) -> Session:
+    """
+    :raises RefusedError:
+    """
+    if handed.session == Names.DIRECT:
+        return Direct(handed.fuse, handed.agreed, handed.longest)
+    try:
+        from ..session.libfuse import Libfuse  # what it imports is not everywhere
+    except ImportError as error:
+        raise RefusedError(
+            f"The session pyfuse3 cannot be loaded: {error}. Install pyfuse3 {_PYFUSE3} beside the agent and the distribution's libfuse 3, "
+            "or mount with session=direct."
+        ) from error
+    return Libfuse(handed.fuse, handed.agreed, handed.longest)
 
 
 class _Talk:
@@ -130,13 +146,17 @@ class _Talk:
                 return True
         return False
 
+    async def announce(self, began: trio.Event) -> None:
+        await began.wait()
+        await self.say("ready")
+
     async def beat(self, seconds: float) -> None:
         """From the loop that serves, so that it tells whether that turns."""
         while True:
             await self.say("beat", dirty=self.service.unsaved().number if self.service else 0)
             await trio.sleep(seconds)
 
-    async def listen(self, nursery: trio.Nursery, session: Direct, grace: float) -> None:
+    async def listen(self, nursery: trio.Nursery, session: Session, grace: float) -> None:
         while message := await self._hear_or_end():
             told = message.facts
             if message.word == "stop":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from ..nodes.region import Region
     from ..operations import Operations
-    from ..session.direct import Direct
+    from ..session.base import Session
 
 
 class RefusedError(Exception):
@@ -32,7 +32,7 @@ class Given(NamedTuple):
     """
 
     region: Region
-    session: Direct
+    session: Session
     configuration: Mapping[str, Any]
     kept: Mapping[str, int]
     keep: Callable[[str, int], None]

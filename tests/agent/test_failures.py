@@ -59,13 +59,13 @@ def steady(tmp_path: Path, passthrough: int) -> Iterator[Case]:
     yield from made(tmp_path, passthrough, dict.fromkeys(QUICK, 3600.0))
 
 
-def made(tmp_path: Path, passthrough: int, holds: dict[str, Any]) -> Iterator[Case]:
+def made(tmp_path: Path, passthrough: int, holds: dict[str, Any], session: str = "direct") -> Iterator[Case]:
     root, folder = tmp_path / "root", tmp_path / "first"
     root.mkdir()
     folder.mkdir()
     faults = Faults(tmp_path / "faults")
     source = {"kind": "local", "root": str(root)}
-    with mounted(folder, source, passthrough=passthrough, faults=faults.folder, **holds) as mount:
+    with mounted(folder, source, passthrough=passthrough, faults=faults.folder, session=session, **holds) as mount:
         yield Case(root, faults, mount)
 
 

@@ -61,7 +61,7 @@ class Mounted(NamedTuple):
 @contextmanager
 def mounted(
     folder: Path, source: dict[str, Any], *, passthrough: int = 1, disk: bool = True, staging: Path | None = None,
-    faults: Path | None = None, **settings: Any,
+    faults: Path | None = None, session: str = "direct", **settings: Any,
 ) -> Iterator[Mounted]:  # fmt: skip
     """
     :param disk: whether what is read is kept on one, not in memory alone
@@ -81,6 +81,7 @@ def mounted(
         "passthrough": passthrough,
         "disk": str(folder / "cache") if disk else "",
         "faults": str(faults) if faults else "",
+        "session": session,
     }
     with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(

@@ -21,9 +21,11 @@ from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
-from paddleflow_fuse.protocol.agree import Wish
+from paddleflow_fuse.protocol.agree import Wish, by_libfuse
+from paddleflow_fuse.session.base import Session
 from paddleflow_fuse.session.direct import Direct
 from paddleflow_fuse.session.handshake import begin
+from paddleflow_fuse.session.libfuse import Libfuse
 from paddleflow_fuse.session.mount import Options, mount
 from paddleflow_fuse.sources.base import Source
 from paddleflow_fuse.sources.local import LocalSource
@@ -47,12 +49,18 @@ def disk_of(wanted: dict[str, Any]) -> Disk | None:
     return Disk(claim(Path(wanted["disk"]), {"pid": os.getpid()}), Limits(1 << 30, 100_000))
 
 
+def session_of(name: str, descriptor: int, wish: Wish) -> Session:
+    if name == "direct":
+        return Direct(descriptor, begin(descriptor, wish)[0])
+    return Libfuse(descriptor, by_libfuse(wish)[0])
+
+
 async def serve(wanted: dict[str, Any]) -> None:
     settings = Settings(**wanted["settings"])
     descriptor = mount(Path(wanted["point"]), "test", Options(read_only=settings.read_only))
     region = Region.create()
     wish = Wish(read_only=settings.read_only, without_open=settings.without_open, passthrough=wanted["passthrough"])
-    session = Direct(descriptor, begin(descriptor, wish)[0])
+    session = session_of(wanted["session"], descriptor, wish)
     async with trio.open_nursery() as nursery:
         parts = Parts(
             Nodes(region), Opens(region, session.unbind), source_of(wanted["source"], wanted["faults"]),

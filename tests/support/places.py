@@ -28,6 +28,7 @@ class Kind(NamedTuple):
     source: str | None = None
     keeps: bool = True
     passthrough: int = 1
+    session: str = "direct"
 
 
 KINDS: Final = {
@@ -37,6 +38,8 @@ KINDS: Final = {
     "persist": Kind("memory"),
     "local": Kind("local"),
     "local-without-passthrough": Kind("local", passthrough=0),
+    # What lists names and is unsure of them, and keeps modes: all that this session does otherwise.
+    "persist-by-pyfuse3": Kind("memory", passthrough=0, session="pyfuse3"),
 }
 
 
@@ -67,7 +70,8 @@ def opened(name: str, folder: Path, **settings: Any) -> Iterator[tuple[Path, Mou
     if kind.source == "local":
         (folder / "root").mkdir()
         source = {"kind": "local", "root": str(folder / "root")}
-    with mounted(folder, source, passthrough=kind.passthrough, disk=bool(kind.passthrough), **settings) as mount:
+    how: dict[str, Any] = {"passthrough": kind.passthrough, "disk": bool(kind.passthrough), "session": kind.session}
+    with mounted(folder, source, **how, **settings) as mount:
         yield mount.point, mount
         until("all that was written is stored", lambda: not any(mount.staging.iterdir()))
 

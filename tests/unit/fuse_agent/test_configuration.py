@@ -65,3 +65,11 @@ def test_caches_are_told_apart_by_where_files_are_and_not_by_who_mounts_them() -
         folder("bos://bucket/a"),
     ]
     assert len({folder("s3://bucket/a"), *others}) == 5
+
+
+def test_what_one_session_did_not_store_another_does() -> None:
+    def tag(**given: str) -> str:
+        return configuration.tag(configuration.read("s3://bucket/a", {**S3, **given}))
+
+    assert tag() == tag(session="pyfuse3") == tag(session="direct", secretKey="other")
+    assert tag() != tag(profile="large")

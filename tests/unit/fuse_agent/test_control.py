@@ -109,7 +109,7 @@ def test_what_has_no_word_is_no_message(packet: bytes) -> None:
 
 def test_what_a_worker_is_born_with_comes_as_it_was_and_shows_no_secret() -> None:
     agreed = Agreed(41, Init.PASSTHROUGH | Init.HAS_RESEND, 1 << 20, 1 << 17, 1)
-    handed = Handed(3, 4, 5, {"owner": 6}, agreed, 2.0, 300.0, 30.0, False, {"key": "hush-hush"})
+    handed = Handed(3, 4, 5, {"owner": 6}, agreed, 2.0, 300.0, "direct", 30.0, False, {"key": "hush-hush"})
     memory = store(handed._asdict(), "test")
     found = handed_from(load(memory))
     os.close(memory)

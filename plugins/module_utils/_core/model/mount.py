@@ -29,6 +29,7 @@ MOUNT: dict[str, Field] = {
     "allow-other": {**_BOOL, "default": True, "aliases": ["allow_other"]},
     "profile": {"type": "string", "enum": ["auto", "small", "large"], "default": "auto"},
     "passthrough": {**_BOOL, "default": True},
+    "session": {"type": "string", "enum": ["auto", "direct", "pyfuse3"], "default": "auto"},
     "capacity": {**_AMOUNT, "default": "1Pi"},
     # What is cached.
     "data-cache-path": {**_FOLDER, "default": "/var/cache/paddleflow/fuse"},

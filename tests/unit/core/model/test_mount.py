@@ -43,6 +43,7 @@ def test_flags_of_older_commands_are_understood() -> None:
         ("s3://bucket", {"block-size": "2Ei"}, "block-size"),
         ("s3://bucket", {"spin": "2m"}, "spin"),
         ("s3://bucket", {"profile": "small"}, "profile"),
+        ("s3://bucket", {"session": "fuse2"}, "session"),
         ("s3://bucket", {"data-cache-path": "relative"}, "data-cache-path"),
         ("s3://bucket", {"user": "of another store"}, "user"),
     ],

@@ -40,6 +40,12 @@ def test_the_steps_to_what_is_declared(
     assert " ".join(step.value for step in found) == wanted
 
 
+def test_what_cannot_be_moved_to_another_release_is_mounted_anew() -> None:
+    wanted = Wanted("one", "mounted", "/mnt/one", "new")
+    found = steps(wanted, agent(wanted.label), dead=False, up=True, known=True, anew=True)
+    assert list(found) == [Step.UNMOUNT, Step.MOUNT]
+
+
 @pytest.mark.parametrize(
     ("programs", "due"),
     [

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 from paddleflow_fuse.protocol import layout
-from paddleflow_fuse.protocol.agree import UnfitError, Wish, agree, answer, lacking
+from paddleflow_fuse.protocol.agree import UnfitError, Wish, agree, answer, by_libfuse, lacking
 from paddleflow_fuse.protocol.codes import Init, Op
 from paddleflow_fuse.protocol.requests import Request, parse
 
@@ -86,3 +86,11 @@ def test_what_a_kernel_lacks_is_said_in_words() -> None:
         "Linux 6.9)", "Linux 6.9)", "Linux 6.12)",
     ]  # fmt: skip
     assert lacking(asks(BEFORE_PASSTHROUGH | Init.HAS_RESEND), Wish()) == []
+
+
+def test_what_libfuse_lacks_is_said_in_words_and_nothing_is_agreed_on() -> None:
+    agreed, lacks = by_libfuse(Wish(passthrough=1))
+    assert (agreed.flags, agreed.passthrough) == (Init(0), 0)
+    assert [word for word in ("speed", "replaced", "mapped", "pages", "Linux") if any(word in one for one in lacks)] == [
+        "speed", "replaced",
+    ]  # fmt: skip

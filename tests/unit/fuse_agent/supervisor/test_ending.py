@@ -91,7 +91,21 @@ def test_what_is_said_late_changes_nothing() -> None:
     assert ending.saved(4) is Step.NOTHING
 
 
-@given(st.lists(st.sampled_from(["saved", "lazily", "taken", "gone", "nothing"])))
+def test_what_nobody_serves_any_more_is_taken_away_and_let_go() -> None:
+    ending = begun()
+    assert ending.lost(1) is Step.ABORT
+    assert (ending.phase, ending.aborted) == (Phase.TAKING, True)
+    assert ending.lost(2) is Step.NOTHING
+    ending.taken(3, lazily=True)
+    assert phase(ending) is Phase.LEAVING
+    other = begun()
+    other.saved(1)
+    other.taken(2, lazily=True)
+    assert other.lost(3) is Step.ABORT
+    assert other.phase is Phase.LEAVING
+
+
+@given(st.lists(st.sampled_from(["saved", "lazily", "taken", "gone", "lost", "nothing"])))
 def test_whatever_happens_it_ends_in_a_bounded_time(events: list[str]) -> None:
     ending, now, last = Ending(0, GRACE, BOUND), 0.0, Step.NOTHING
     taken = False
@@ -103,6 +117,8 @@ def test_whatever_happens_it_ends_in_a_bounded_time(events: list[str]) -> None:
             ending.taken(now, lazily=event == "lazily")
         elif event == "gone":
             ending.gone(now)
+        elif event == "lost":
+            ending.lost(now)
         elif event == "nothing":
             now = max(now, ending.due())
             last = ending.decide(now)

@@ -47,6 +47,10 @@ def test_what_is_given_holds() -> None:
         (json.dumps({**LEAST, "failures": 1.5}), r"failures of the configuration is 1\.5; give a whole number from 0"),
         (json.dumps({**LEAST, "failures": True}), r"failures of the configuration is True"),
         (json.dumps({**LEAST, "read_only": 1}), r"read_only of the configuration is 1; give true or false"),
+        (
+            json.dumps({**LEAST, "session": "fuse2"}),
+            r"session of the configuration is 'fuse2'; give one of auto, direct, pyfuse3",
+        ),
         (json.dumps({**LEAST, "files": []}), r"files of the configuration is no object"),
         (json.dumps({**LEAST, "worker": []}), r"worker of the configuration is no list of words"),
     ],
