@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from paddleflow_fuse.session.mount import abort, unmount
 
+from tests.support.agent_command import command
 from tests.support.agent_mounts import SIZES, Agent, agents, is_alive, until
 from tests.support.agent_systemd import systemd
+from tests.support.places import file
+from tests.support.source_suite import failing
 
 Make = Callable[..., Agent]
 LOST = "no other can go on with the mount"
@@ -163,7 +166,7 @@ def test_a_mount_that_was_kept_is_made_anew_since_nobody_can_go_on_with_it(make:
         agent.environment |= keeper.environment
         agent.start()
         until(lambda: keeper.has_said("READY"), "the service to be ready")
-        worker, device = agent.worker(), agent.device()
+        worker = agent.worker()
         assert agent.supervisor is not None
         os.kill(worker, signal.SIGSTOP)  # it is not waited for
         agent.supervisor.kill()
@@ -173,7 +176,6 @@ def test_a_mount_that_was_kept_is_made_anew_since_nobody_can_go_on_with_it(make:
         agent.start(launcher=launcher, descriptors=descriptors)
         assert "nobody else can go on" in agent.logged()
         assert not is_alive(worker)
-        assert agent.device() != device
         assert agent.read("small1") == {"size": SIZES["small1"]}
 
 
@@ -186,6 +188,27 @@ def test_without_root_it_is_mounted_by_fusermount(make: Make) -> None:
     assert agent.supervisor is not None
     agent.supervisor.terminate()
     assert agent.ended() == 0
+
+
+def test_what_was_not_stored_when_it_ended_the_next_mount_stores_whoever_serves_that(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    with command(tmp_path) as agent:
+        agent.mount(f"local:/{tmp_path / 'source'}", session="pyfuse3")
+        before = agent.status()
+        assert before["mount"]["session"] == "pyfuse3"
+        (agent.point / "first").write_bytes(b"first")
+        with file(agent.point / "last", os.O_WRONLY | os.O_CREAT) as one:
+            os.write(one, b"content")
+            os.kill(before["worker_pid"], signal.SIGKILL)
+            until(lambda: not is_alive(before["pid"]), "the supervisor to end")
+            with failing(errno.ENOTCONN):
+                os.close(one)
+        agent.mount(f"local:/{tmp_path / 'source'}")
+        assert agent.status()["mount"]["session"] == "direct"
+        assert (agent.point / "last").read_bytes() == b"content"
+        until((tmp_path / "source" / "last").exists, "it to be stored")
+        assert (tmp_path / "source" / "last").read_bytes() == b"content"
+        assert (agent.point / "first").read_bytes() == b"first"
 
 
 # --- which one serves ---------------------------------------------------------------------------

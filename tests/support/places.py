@@ -23,12 +23,14 @@ class Kind(NamedTuple):
     """
     :ivar source: None is a plain folder
     :ivar keeps: owners, modes and times
+    :ivar lacks: what cases may need, by the mark ``needs``
     """
 
     source: str | None = None
     keeps: bool = True
     passthrough: int = 1
     session: str = "direct"
+    lacks: frozenset[str] = frozenset()
 
 
 KINDS: Final = {
@@ -39,7 +41,7 @@ KINDS: Final = {
     "local": Kind("local"),
     "local-without-passthrough": Kind("local", passthrough=0),
     # What lists names and is unsure of them, and keeps modes: all that this session does otherwise.
-    "persist-by-pyfuse3": Kind("memory", passthrough=0, session="pyfuse3"),
+    "persist-by-pyfuse3": Kind("memory", passthrough=0, session="pyfuse3", lacks=frozenset({"fallocate"})),
 }
 
 
