@@ -11,6 +11,7 @@ from paddleflow_core.model import storage
 from paddleflow_core.model.stores import HELD
 
 from .files.view import Settings
+from .sources.rates import Rate, Rates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,10 +62,12 @@ def folder(configuration: Configuration) -> str:
 
 
 def tag(configuration: Configuration) -> str:
-    """Of a cache, below that of these files: that of who mounts them with these options. Secrets are left aside, and by what it is served: what that
+    """Of a cache, below that of these files: that of who mounts them with these options. Secrets are left aside, by what it is served and how fast: what that
     one did not store, this one does."""
     options = {**configuration.properties, **configuration.mount}
-    shown = sorted((name, str(value)) for name, value in options.items() if name not in (*HELD, "session"))
+    shown = sorted(
+        (name, str(value)) for name, value in options.items() if name not in (*HELD, *model.RATES, "session")
+    )
     return blake2b(repr(shown).encode(), digest_size=_HASHED).hexdigest()
 
 
@@ -93,6 +96,19 @@ def settings(configuration: Configuration, uid: int, gid: int, mounted_ns: int) 
         read_ahead=model.size(mount["data-read-ahead-size"]),
         mounted_ns=mounted_ns,
     )
+
+
+def rates(configuration: Configuration, own: str, shared: str) -> Rates:
+    """How many bytes a second may pass.
+
+    :param own: the folder of this mount's buckets, ``shared`` that of the machine's
+    """
+
+    def of(way: str) -> list[Rate]:
+        named = ((own, f"rate-limit-{way}"), (shared, f"node-rate-limit-{way}"))
+        return [Rate(f"{folder}/{name}", model.size(configuration.mount[name])) for folder, name in named]
+
+    return Rates(of("read"), of("write"))
 
 
 def without_open(configuration: Configuration) -> bool:

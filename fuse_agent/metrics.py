@@ -29,6 +29,17 @@ class Histogram:
         self.total += seconds
 
 
+class Request(NamedTuple):
+    """That was made of a store, for who counts them."""
+
+    name: str  # the store's own
+    code: int  # of its answer, in numbers of HTTP; 0 without one
+    again: bool = False
+    seconds: float = 0.0
+    received: int = 0  # bytes of files
+    sent: int = 0
+
+
 class Metrics:
     """Counted by the thread that serves, but for what requests of a source tell."""
 
@@ -55,12 +66,18 @@ class Metrics:
         key = (name, tuple(labels.items()))
         self._counts[key] = self._counts.get(key, 0) + amount
 
-    def request(self, operation: str, code: int, retried: bool) -> None:
+    def request(self, one: Request) -> None:
         """Of a source; from any of its threads."""
         with self._lock:
-            self.count("object_requests_total", op=operation, code=str(code), retried=str(retried).lower())
-            if code >= 400 or not code:
-                self.count("object_request_errors_total", code=str(code))
+            self.count("object_requests_total", op=one.name, code=str(one.code), retried=str(one.again).lower())
+            self.see("object_request_durations_histogram_seconds", one.name, one.seconds)
+            if one.code >= 400 or not one.code:
+                self.count("object_request_errors_total", code=str(one.code))
+            # Names that the reference's own tools read.
+            if one.received:
+                self.count("object_request_data_bytes_GET", one.received)
+            if one.sent:
+                self.count("object_request_data_bytes_PUT", one.sent)
 
     def results(self) -> dict[tuple[str, int], int]:
         return dict(self._results)
@@ -71,9 +88,9 @@ class Metrics:
     def samples(self) -> list[Sample]:
         found = [
             Sample("fuse_ops_total", count, (("op", name), ("errno", str(code))), "counter")
-            for (name, code), count in self._results.items()
+            for (name, code), count in list(self._results.items())
         ]
-        for (what, name), histogram in self._durations.items():
+        for (what, name), histogram in list(self._durations.items()):
             labels: Labels = (("op", name),)
             below = 0
             for bound, count in zip((*BUCKETS, "+Inf"), histogram.counts, strict=True):
@@ -81,7 +98,7 @@ class Metrics:
                 found.append(Sample(what, below, (*labels, ("le", str(bound))), "histogram", "_bucket"))
             found.append(Sample(what, histogram.total, labels, "histogram", "_sum"))
             found.append(Sample(what, below, labels, "histogram", "_count"))
-        found += [Sample(name, value, labels, "counter") for (name, labels), value in self._counts.items()]
+        found += [Sample(name, value, labels, "counter") for (name, labels), value in list(self._counts.items())]
         return found
 
 

@@ -18,6 +18,7 @@ from paddleflow_core.model.stores import SECRETS
 
 from .. import configuration as configured
 from ..configuration import OptionsError
+from ..sources.s3.held import pointer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,7 +85,7 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
     :param label: what a status is to say of where it comes from
     :raises OptionsError:
     """
-    held: dict[str, Any] = json.loads(secrets.read_text(encoding="utf-8")) if secrets else {}
+    held = _held(secrets) if secrets else {}
     wanted = configured.read(url, {**given, **held})
     point = Path(os.path.realpath(point.parent), point.name)
     _apart(point, wanted)
@@ -99,6 +100,7 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
             "options": {**given, **held},
             "secrets": str(secrets.resolve()) if secrets else None,
             "mount": str(point),
+            "run": str(run),
             "uid": os.geteuid(),
             "gid": os.getegid(),
             "mounted_ns": time.time_ns(),
@@ -131,6 +133,18 @@ def _apart(point: Path, wanted: Configuration) -> None:
                 f"The source {place} and the mount point {point} are within one another, so that the agent would wait for itself. "
                 "Mount it on a folder elsewhere."
             )
+
+
+def _held(secrets: Path) -> dict[str, Any]:
+    """What the file holds itself; it may point to Vault in its place.
+
+    :raises OptionsError:
+    """
+    found: dict[str, Any] = json.loads(secrets.read_text(encoding="utf-8"))
+    try:
+        return {} if pointer(found) else found
+    except ValueError as error:
+        raise OptionsError(f"{secrets}: {error}") from None
 
 
 def _session(wanted: Configuration) -> dict[str, Any]:

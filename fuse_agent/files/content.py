@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..cache.disk import key
 from ..cache.errors import FullError
+from ..nodes.records import StaleError
 from ..sources.base import ChangedError
 from .ahead import Range, Reader, overlap, requests, without
 
@@ -42,6 +43,8 @@ _BLOCK: Final = 1 << 20
 # Contents of files that nobody has open, as on a mount without opens.
 _IDLE: Final = 256
 LARGEST: Final = 8 << 20
+# Of a larger one memory keeps what was read last: what the disk tier has to know of each piece would be too much.
+LARGEST_KEPT: Final = 256 << 30
 
 
 class Content:
@@ -51,6 +54,7 @@ class Content:
 
     def __init__(self, keeper: Contents, node: int, version: bytes, size: int, digest: bytes) -> None:
         self.node, self.version, self.size, self.digest = node, version, size, digest
+        self.path = b""  # by which it was last known
         self._keeper = keeper
         self._flights: list[tuple[Range, Flight]] = []
         self._readers: dict[int, Reader] = {}
@@ -105,7 +109,7 @@ class Content:
         for one in requests(missing, 4 * largest, largest):
             while len(self._flights) >= _AT_ONCE:
                 await self._flights[0][1].result()
-            self._begin(one)
+            self._begin(one, of_now=True)
         while self._flights:
             await self._flights[0][1].result()
 
@@ -140,10 +144,10 @@ class Content:
             self._begin(one)
         return begun
 
-    def _begin(self, one: Range) -> None:
+    def _begin(self, one: Range, of_now: bool = False) -> None:
         async def fly() -> None:
             try:
-                await self._keeper.fetch(self, one)
+                await self._keeper.fetch(self, one, of_now)
             finally:
                 self._flights.remove(item)
 
@@ -236,8 +240,15 @@ class Contents:
 
     async def spare(self, node: int) -> None:
         """Its name is about to go: who has it open is to read on, as far as there is room to keep it."""
-        if self._is_open(node) and node in self._contents:
-            await self._contents[node].fetch_all()
+        content = self._contents.get(node)
+        if content is not None and self._is_open(node) and self._has_room(content):
+            await content.fetch_all()
+
+    def _has_room(self, content: Content) -> bool:
+        """For all of it: else it would be fetched and pushed out."""
+        if content.file is not None:
+            return not content.file.big
+        return content.size <= max(self.memory.budget, SMALL)
 
     def moved(self, node: int, version: bytes) -> None:
         """The same content has another version now."""
@@ -269,13 +280,24 @@ class Contents:
         for node in list(self._contents):
             self.drop(node)
 
-    async def fetch(self, content: Content, one: Range) -> None:
-        path = self._names.path(content.node)
-        self._kept_by(content, await self.work.fetch(self._load, path, content, one))
+    async def fetch(self, content: Content, one: Range, of_now: bool) -> None:
+        path = self._path(content)
+        self._kept_by(content, await self.work.fetch(self._load, path, content, one, of_now))
 
     async def direct(self, content: Content, asked: Range) -> bytes | memoryview:
-        path = self._names.path(content.node)
-        return await self.work.fetch(self._get, path, content.version, asked)
+        return await self.work.fetch(self._get, self._path(content), content.version, asked, False)
+
+    def _path(self, content: Content) -> bytes:
+        """Others may have replaced it: who has it open reads on where the source keeps versions.
+
+        :raises StaleError: when it has neither a name any more nor a version
+        """
+        try:
+            content.path = self._names.path(content.node)
+        except StaleError:
+            if not content.version or not content.path:
+                raise
+        return content.path
 
     async def verify(self, content: Content) -> None:
         if self._disk is not None:
@@ -294,9 +316,9 @@ class Contents:
         if before is not None:
             before.close()
 
-    def _load(self, path: bytes, content: Content, one: Range) -> File | None:
+    def _load(self, path: bytes, content: Content, one: Range, of_now: bool) -> File | None:
         """In a thread. Where the disk has it from now on; None when it took nothing, and memory is what there is."""
-        return self._put(content, one, self._get(path, content.version, one))
+        return self._put(content, one, self._get(path, content.version, one, of_now))
 
     def _put(self, content: Content, one: Range, data: bytes | memoryview) -> File | None:
         file = content.file
@@ -315,22 +337,34 @@ class Contents:
             self.memory.put(content.digest, (one.offset + start) // _BLOCK, bytes(data[start : start + _BLOCK]))
         return None
 
-    def _get(self, path: bytes, version: bytes, one: Range) -> bytes | memoryview:
+    def _get(self, path: bytes, version: bytes, one: Range, of_now: bool) -> bytes | memoryview:
+        """
+        :param of_now: who asks is told that it was replaced, or removed
+        """
         try:
             data = self._source.read(path, version, *one)
-        except FileNotFoundError:  # its name says so to who asks for that; who has it open had it
-            raise ChangedError(path) from None
+        except (FileNotFoundError, ChangedError):  # its name says so to who asks for that; who has it open had it
+            if of_now or not version:
+                raise ChangedError(path) from None
+            data = self._get_replaced(path, version, one)
         if len(data) != one.size:
             raise OSError(
                 errno.EIO, f"the source gave {len(data)} bytes at {one.offset}, but the file has {one.size} there", path
             )
         return data
 
+    def _get_replaced(self, path: bytes, version: bytes, one: Range) -> bytes | memoryview:
+        try:
+            return self._source.read_replaced(path, version, *one)
+        except FileNotFoundError:
+            raise ChangedError(path) from None
+
     def _find(self, node: int) -> Content:
         known, version = self._nodes.known(node), self._nodes.version(node)
         digest = self._digest(node, known, version)
         content = Content(self, node, version, known.size, digest)
         content.file = self._open(digest, known.size)
+        content.path = self._names.path(node)
         return content
 
     def _digest(self, node: int, known: Known, version: bytes) -> bytes:
@@ -338,7 +372,7 @@ class Contents:
 
     def _open(self, digest: bytes, size: int) -> File | None:
         """A small one is put there whole when it was fetched, which is much less work than to fill it."""
-        if self._disk is None or not self._settings.block:
+        if self._disk is None or not self._settings.block or size > LARGEST_KEPT:
             return None
         try:
             return self._disk.get(digest, size) if size <= SMALL else self._disk.begin(digest, size)

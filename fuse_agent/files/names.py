@@ -20,6 +20,7 @@ from ..protocol.replies import Attributes, Entry, listed_size
 from ..sources.base import LONGEST_NAME, Found, Kind
 from . import view
 from .changes import Changes
+from .oddities import Oddities
 
 if TYPE_CHECKING:
     import os
@@ -58,6 +59,7 @@ class Names:
     """
     :ivar changes: to be told of what is changed here, when the source has done it
     :ivar hidden: names that no file can have, which listings left out
+    :ivar shadowed: those of files that cannot be reached, since there is a folder of the same name
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Names:
         self._nodes, self._source, self._settings, self._work = nodes, source, settings, work
         self._is_open, self._written = is_open, written
         self.changes = Changes()
-        self.hidden = 0
+        self.hidden, self.shadowed = Oddities(), Oddities()
         self._listings: dict[int, _Listing] = {}
         if not nodes.known(ROOT).number:
             nodes.set(ROOT, view.known(Found(Kind.FOLDER), ROOT, settings, view.now()))
@@ -129,7 +131,10 @@ class Names:
         """With when it was asked, by the count of our changes and by the clock."""
         began, moment = self.changes.begin(), view.now()
         try:
-            return await self._work.ask(find, path), began, moment
+            found = await self._work.ask(find, path)
+            if found.shadows:
+                self.shadowed.add(b"", [path])
+            return found, began, moment
         except FileNotFoundError:
             return None, began, moment
         finally:
@@ -254,7 +259,8 @@ class Names:
         try:
             pages = iter(self._source.list(path))
             while page := await self._work.ask(next, pages, None):
-                self.hidden += page.hidden
+                self.hidden.add(path, page.hidden)
+                self.shadowed.add(path, page.shadowed)
                 for start in range(0, len(page.listed), _ROW):
                     if self.changes.since(began, path):
                         return False

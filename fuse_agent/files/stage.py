@@ -143,7 +143,7 @@ class Stage:
 
     def is_untouched(self) -> bool:
         """Whether all of it is what was there before."""
-        if self._present is None or _WRITTEN in self._present[:]:
+        if self._present is None or self._present.find(bytes([_WRITTEN])) >= 0:
             return False
         return self.status().st_size == self.note.base
 
@@ -222,7 +222,8 @@ class Staging:
         if note.base:
             os.ftruncate(descriptor, note.base)
             map_ = self._folder / f"{number}{_MAP}"
-            map_.write_bytes(bytes(-(-note.base // PIECE)))
+            map_.touch(0o600)
+            os.truncate(map_, -(-note.base // PIECE))  # of which no more takes room than is noted
             present = _mapped(map_)
         return Stage(self._folder, number, descriptor, note, present)
 

@@ -468,7 +468,10 @@ class FileSystem(Operations):
         return {
             "nodes": len(self._nodes),
             "open": len(self._opens),
-            "hidden_names": self._names.hidden,
+            "hidden_names": len(self._names.hidden),
+            "hidden": self._names.hidden.shown(),
+            "shadowed_names": len(self._names.shadowed),
+            "shadowed": self._names.shadowed.shown(),
             "unsaved": len(self.unsaved()),
             "staged_bytes": self._writing.staged if self._writing else 0,
             "upload_failures": self._writing.failures if self._writing else 0,

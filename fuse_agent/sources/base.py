@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..metrics import Request
+
 LONGEST_NAME = 255
 # What was read; a view of what a client received, where a copy would cost more than the reading.
 Data: TypeAlias = bytes | memoryview
@@ -35,6 +37,7 @@ class Found(NamedTuple):
     mode: int | None = None  # permission bits
     uid: int | None = None
     gid: int | None = None
+    shadows: bool = False  # a folder, beside which there is a file of the same name that nobody reaches
 
 
 class Listed(NamedTuple):
@@ -43,10 +46,15 @@ class Listed(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Of a listing. Names that cannot be files' are left out and counted."""
+    """Of a listing.
+
+    :ivar hidden: names that cannot be files', which are left out
+    :ivar shadowed: those of files beside a folder of the same name
+    """
 
     listed: list[Listed]
-    hidden: int = 0
+    hidden: tuple[bytes, ...] = ()
+    shadowed: tuple[bytes, ...] = ()
 
 
 class Kept(NamedTuple):
@@ -59,6 +67,13 @@ class Kept(NamedTuple):
 
 
 NOTHING = Kept()
+
+
+Tell: TypeAlias = "Callable[[Request], None]"
+
+
+def quiet(_request: Request) -> None:
+    """For who counts none."""
 
 
 class Abilities(NamedTuple):
@@ -99,6 +114,13 @@ class Source(Protocol):
 
         :raises ChangedError: when it has another version by now
         """
+
+    def read_replaced(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
+        """The same of a version that was replaced since, or whose file is gone, by a source that keeps such.
+
+        :raises ChangedError: when it does not
+        """
+        return self.read(path, version, offset, size)
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         """The first bytes of an open file become the file.

@@ -14,26 +14,29 @@ import sys
 import threading
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from .base import NOTHING, Abilities, Found, Kept, Page, Source
-from .channel import Channel, pair
+from .channel import GOES_ON, Channel, pair
+from .complaints import Complaints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from .base import Data
+    from .base import Data, Tell
     from .make import Wanted
 
 _LOG = logging.getLogger(__name__)
 _HELPER: Final = (sys.executable, "-P", "-m", "paddleflow_fuse.sources.helper")
 # Helpers that ended by themselves within so many seconds, before it is left alone.
 _MOST, _WINDOW = 5, 60.0
-# Seconds that one answer may take; a source's own patience is shorter.
+# Seconds in which one that lost a channel ends.
+_ENDING: Final = 2.0
+# Seconds without a word; a source's own patience is shorter, and what takes longer says that it goes on.
 _LONGEST: Final = 600.0
 # What changes nothing is asked again when a helper ended over it.
-_QUESTIONS: Final = frozenset(("find", "find_file", "read", "target", "abilities"))
+_QUESTIONS: Final = frozenset(("find", "find_file", "read", "read_replaced", "target", "abilities"))
 
 
 class _LostError(Exception):
@@ -45,13 +48,14 @@ class FarSource(Source):
     :ivar process: the helper
     """
 
-    def __init__(self, wanted: Wanted, tell: Callable[[str, int, bool], None]) -> None:
+    def __init__(self, wanted: Wanted, tell: Tell) -> None:
         """
         :param tell: of each request that the helper made
         :raises OSError: when there is no such source
         """
         self._wanted, self._tell = wanted, tell
         self._lock = threading.Lock()
+        self._complaints = Complaints()
         self._free: list[Channel] = []
         self._ends: deque[float] = deque(maxlen=_MOST)
         self.process: subprocess.Popen[bytes] | None = None
@@ -76,7 +80,7 @@ class FarSource(Source):
             try:
                 with self._channel() as channel:
                     channel.send(("list", (path,)))
-                    while (page := self._answer(channel)) is not None:
+                    while (page := self._answer(channel, "list")) is not None:
                         begun = True
                         yield page
             except _LostError:
@@ -88,6 +92,10 @@ class FarSource(Source):
 
     def read(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
         data: Data = self._ask("read", path, version, offset, size)
+        return data
+
+    def read_replaced(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
+        data: Data = self._ask("read_replaced", path, version, offset, size)
         return data
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
@@ -150,13 +158,16 @@ class FarSource(Source):
     def _once(self, name: str, given: tuple[Any, ...], descriptors: tuple[int, ...]) -> Any:
         with self._channel() as channel:
             channel.send((name, given), *descriptors)
-            return self._answer(channel)
+            return self._answer(channel, name)
 
-    def _answer(self, channel: Channel) -> Any:
-        (value, error, requests), _descriptors = channel.receive()
-        for one in requests:
-            self._tell(*one)
+    def _answer(self, channel: Channel, name: str) -> Any:
+        value: Any = GOES_ON
+        while value == GOES_ON:
+            (value, error, requests), _descriptors = channel.receive()
+            for one in requests:
+                self._tell(one)
         if error is not None:
+            self._complaints.tell(name, error)
             raise error
         return value
 
@@ -169,6 +180,7 @@ class FarSource(Source):
             yield channel
         except (EOFError, ConnectionError):
             channel.close()
+            self._lost()
             raise _LostError from None
         except OSError as error:
             if isinstance(error, TimeoutError) and error.errno is None:  # of the socket: the answer may still come
@@ -182,6 +194,17 @@ class FarSource(Source):
         else:
             self._free.append(channel)
 
+    def _lost(self) -> None:
+        """The other channels ended with it. It may take a moment until it is seen that it ended; who asks again asks another."""
+        with self._lock:
+            for channel in self._free:
+                channel.close()
+            self._free.clear()
+            process = self.process
+        if process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_ENDING)
+
     def _open(self) -> Channel:
         """The lock is held."""
         control = self._helper()
@@ -192,6 +215,8 @@ class FarSource(Source):
                 control.send("channel", theirs.fileno())
             except OSError:
                 channel.close()
+                control.close()
+                self._control = None
                 raise _LostError from None
         return channel
 
@@ -203,6 +228,8 @@ class FarSource(Source):
                 return self._control
         now = time.monotonic()
         if self.process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(_ENDING)
             self._ended(now)
         if self._control is not None:
             self._control.close()

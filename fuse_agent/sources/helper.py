@@ -10,16 +10,21 @@ import signal
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
-from .channel import Channel
+from .channel import GOES_ON, Channel
 from .make import here
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..metrics import Request
     from .base import Source
-    from .s3.credentials import Credentials
 
 _LOG = logging.getLogger(__name__)
+# Seconds between two words of what takes long.
+_WORD: Final = 30.0
 
 
 class _Requests:
@@ -27,13 +32,13 @@ class _Requests:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: list[tuple[str, int, bool]] = []
+        self._made: list[Request] = []
 
-    def add(self, name: str, code: int, again: bool) -> None:
+    def add(self, request: Request) -> None:
         with self._lock:
-            self._made.append((name, code, again))
+            self._made.append(request)
 
-    def take(self) -> list[tuple[str, int, bool]]:
+    def take(self) -> list[Request]:
         with self._lock:
             made, self._made = self._made, []
             return made
@@ -85,7 +90,7 @@ def _serve(source: Source, requests: _Requests, channel: Channel) -> None:
 
 
 def _answer(
-    source: Source, requests: _Requests, channel: Channel, name: str, given: tuple[Any, ...], descriptors: list[int]
+    source: Any, requests: _Requests, channel: Channel, name: str, given: tuple[Any, ...], descriptors: list[int]
 ) -> None:
     value: Any = None
     error: OSError | None = None
@@ -95,13 +100,17 @@ def _answer(
                 channel.send((page, None, requests.take()))
         elif name == "store":
             path, *rest = given
-            value = source.store(path, descriptors[0], *rest)
+            with _goes_on(requests, channel):
+                value = source.store(path, descriptors[0], *rest)
         elif name == "credentials":
-            value = _keys()[:3]
+            value = source.keys()[:3]
         elif name == "abilities":
             value = source.abilities
-        elif name == "read":
-            value = bytes(source.read(*given))
+        elif name in ("read", "read_replaced"):
+            value = bytes(getattr(source, name)(*given))
+        elif name == "rename":
+            with _goes_on(requests, channel):
+                source.rename(*given)
         else:
             value = getattr(source, name)(*given)
     except (EOFError, ConnectionError):
@@ -114,10 +123,23 @@ def _answer(
     channel.send((value, error, requests.take()))
 
 
-def _keys() -> Credentials:
-    from .s3.chain import ChainCredentials
+@contextmanager
+def _goes_on(requests: _Requests, channel: Channel) -> Iterator[None]:
+    """Whoever waits hears so now and then: a large file, or a folder of many, takes as long as it takes."""
+    done = threading.Event()
 
-    return ChainCredentials().credentials()
+    def tell() -> None:
+        with suppress(OSError):
+            while not done.wait(_WORD):
+                channel.send((GOES_ON, None, requests.take()))
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
 
 
 if __name__ == "__main__":

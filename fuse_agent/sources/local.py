@@ -11,24 +11,30 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from .base import NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source, on_empty
+from .rates import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .rates import Gate, Gates
+
 _PAGE: Final = 1000
 # A file that is being written; it is nobody's until it has its own name.
 _UNFINISHED: Final = b".paddleflow-unfinished-"
+_PIECE: Final = 8 << 20
 _STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LocalSource(Source):
     abilities = Abilities(keeps=True, links=True, hard_links=True, renames_at_once=True, writes_anywhere=True)
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, gates: Gates = OPEN) -> None:
+        self._gates = gates
         self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def close(self) -> None:
         os.close(self._root)
+        self._gates.close()
 
     def find(self, path: bytes) -> Found:
         if not path:
@@ -39,7 +45,7 @@ class LocalSource(Source):
     def list(self, path: bytes) -> Iterator[Page]:
         with self._folder(path) as folder, os.scandir(folder) as entries:
             page: list[Listed] = []
-            hidden = 0
+            hidden: list[bytes] = []
             for entry in entries:
                 name = os.fsencode(entry.name)
                 if name.startswith(_UNFINISHED):
@@ -47,17 +53,18 @@ class LocalSource(Source):
                 try:
                     page.append(Listed(name, _found(entry.stat(follow_symlinks=False))))
                 except FileNotFoundError:  # it went while we listed, or is nothing that a mount can show
-                    hidden += 1
+                    hidden.append(name)
                 if len(page) == _PAGE:
-                    yield Page(page, hidden)
-                    page, hidden = [], 0
-            yield Page(page, hidden)
+                    yield Page(page, tuple(hidden))
+                    page, hidden = [], []
+            yield Page(page, tuple(hidden))
 
     def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
         descriptor = self._open(path)
         try:
             if version not in (b"", _version(os.fstat(descriptor))):
                 raise ChangedError(path)
+            self._gates.read.admit(size)
             return os.pread(descriptor, size, offset)
         finally:
             os.close(descriptor)
@@ -68,7 +75,7 @@ class LocalSource(Source):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             target = os.open(unfinished, flags, 0o644, dir_fd=folder)
             try:
-                _copy(descriptor, target, size)
+                _copy(descriptor, target, size, self._gates.write)
                 _keep(target, kept)
                 os.fsync(target)
                 if over is not None and over != self._version_of(folder, name):
@@ -191,10 +198,12 @@ def _version(status: os.stat_result) -> bytes:
     return b"%x-%x-%x" % (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
-def _copy(source: int, target: int, size: int) -> None:
+def _copy(source: int, target: int, size: int, gate: Gate) -> None:
     done = 0
     while done < size:
-        moved = os.sendfile(target, source, done, size - done)
+        once = min(_PIECE, size - done)
+        gate.admit(once)
+        moved = os.sendfile(target, source, done, once)
         if not moved:
             raise OSError(errno.EIO, f"the staged file has {done} bytes, but should have {size}")
         done += moved

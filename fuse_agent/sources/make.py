@@ -3,28 +3,31 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .objects import ObjectSource, Options
+from .objects import Options
+from .rates import Rates, gates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from .base import Source
-
-    Tell = Callable[[str, int, bool], None]
+    from .base import Source, Tell
 
 
 class Wanted(NamedTuple):
     """
     :ivar path: within the address, that nothing leaves
     :ivar secrets: a file of JSON that holds more properties, and may change
+    :ivar journal: a folder of this mount alone, in which may be noted what the next one has to end
     """
 
     url: str
     properties: Mapping[str, Any]
     path: str
     secrets: str | None = None
+    journal: str | None = None
+    rates: Rates = Rates()
 
     def __repr__(self) -> str:
         return f"Wanted({self.url})"
@@ -37,7 +40,7 @@ class Wanted(NamedTuple):
 def make(wanted: Wanted, tell: Tell) -> Source:
     """For who serves a mount: what takes long in Python is done in a helper.
 
-    :param tell: of each request, by its name, the code of its answer and whether it is asked again
+    :param tell: of each request
     :raises OSError: when it cannot be had
     """
     if wanted.kind == "local":
@@ -53,29 +56,34 @@ def make(wanted: Wanted, tell: Tell) -> Source:
 
 def here(wanted: Wanted, tell: Tell) -> Source:
     """In this process."""
+    passing = gates(wanted.rates)
     if wanted.kind == "local":
         from .local import LocalSource
 
-        return LocalSource(wanted.path)
+        return LocalSource(wanted.path, passing)
     if wanted.kind == "sftp":
         from .sftp.options import FileLogin
         from .sftp.options import read as read_sftp
         from .sftp.source import SftpSource
 
         login = FileLogin(wanted.secrets) if wanted.secrets else None
-        return SftpSource(read_sftp(wanted.url, wanted.properties), login, on_request=tell)
+        return SftpSource(read_sftp(wanted.url, wanted.properties), login, gates=passing, on_request=tell)
     if wanted.kind == "hdfs":
         from .hdfs.options import read as read_hdfs
         from .hdfs.source import HdfsSource
 
-        return HdfsSource(read_hdfs(wanted.url, wanted.properties), on_request=tell)
-    from .s3.credentials import FileCredentials
+        return HdfsSource(read_hdfs(wanted.url, wanted.properties), gates=passing, on_request=tell)
+    from .s3.journal import Journal
     from .s3.options import read
+    from .s3.providers import provider_of
+    from .s3.source import BucketSource
     from .s3.store import S3Store
 
-    provider = FileCredentials(wanted.secrets) if wanted.secrets else None
-    store = S3Store(read(wanted.url, wanted.properties), provider, on_request=tell)
-    return ObjectSource(store, wanted.path.strip("/"), options(wanted))
+    bucket = read(wanted.url, wanted.properties)
+    keys, journal = provider_of(bucket, wanted.secrets), Journal(wanted.journal)
+    store = S3Store(bucket, keys, journal=journal, gates=passing, on_request=tell)
+    threading.Thread(target=store.end_left, daemon=True).start()
+    return BucketSource(store, wanted.path.strip("/"), options(wanted))
 
 
 def options(wanted: Wanted) -> Options:

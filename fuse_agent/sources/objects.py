@@ -49,6 +49,13 @@ class Store(Protocol):
 
     def get(self, key: str, version: bytes, offset: int, size: int) -> Data: ...
 
+    def get_replaced(self, key: str, version: bytes, offset: int, size: int) -> Data:
+        """Of a version that another has replaced, where both are kept.
+
+        :raises ChangedError: when it is not
+        """
+        return self.get(key, version, offset, size)
+
     def put(
         self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None
     ) -> Object: ...
@@ -72,10 +79,6 @@ DEFAULT = Options()
 
 
 class ObjectSource(Source):
-    """
-    :ivar shadowed: objects that were seen beside a folder of the same name
-    """
-
     def __init__(self, store: Store, root: str = "", options: Options = DEFAULT) -> None:
         """
         :param root: a prefix that nothing leaves, without a slash at its end
@@ -84,7 +87,6 @@ class ObjectSource(Source):
         self._root = f"{root.strip('/')}/" if root.strip("/") else ""
         self._pool = ThreadPoolExecutor(options.at_once, thread_name_prefix="objects")
         self.abilities = Abilities(keeps=options.persist, links=True)
-        self.shadowed = 0
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -94,13 +96,14 @@ class ObjectSource(Source):
 
     def find(self, path: bytes) -> Found:
         key = self._key(path)
-        if not path:
+        if not path:  # it is there when anything can be asked
+            for _keys in self._store.list(self._root, most=1):
+                pass
             return Found(Kind.FOLDER)
         folder = self._pool.submit(self._is_folder, key)
         file = self._head(key)
         if folder.result():
-            self.shadowed += file is not None
-            return self._folder(key)
+            return self._folder(key)._replace(shadows=file is not None)
         if file is None:
             raise OSError(errno.ENOENT, "no object has this key", path)
         return self._found(file)
@@ -113,29 +116,34 @@ class ObjectSource(Source):
         prefix = f"{self._key(path)}/" if path else self._root
         there = not path
         for keys in self._store.list(prefix, "/"):
-            page, hidden = [], 0
+            page: list[Listed] = []
+            hidden: list[bytes] = []
+            shadowed: list[bytes] = []
             for one in keys.prefixes:
                 name = one[len(prefix) : -1].encode()
                 if is_name(name):
                     page.append(Listed(name, Found(Kind.FOLDER)))
                 else:
-                    hidden += 1
+                    hidden.append(name + b"/")
             folders = {one.name for one in page}
             for item in keys.objects:
                 name = item.key[len(prefix) :].encode()
                 if name in folders:
-                    self.shadowed += 1
+                    shadowed.append(name)
                 elif is_name(name):
                     page.append(Listed(name, self._listed(item)))
-                else:
-                    hidden += bool(name)  # the folder's own object has none
+                elif name:  # the folder's own object has none
+                    hidden.append(name)
             there = there or bool(keys.objects or keys.prefixes)
-            yield Page(page, hidden)
+            yield Page(page, tuple(hidden), tuple(shadowed))
         if not there:
             raise OSError(errno.ENOENT, "no object has a key with this prefix", path)
 
     def read(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
         return self._store.get(self._key(path), version, offset, size)
+
+    def read_replaced(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
+        return self._store.get_replaced(self._key(path), version, offset, size)
 
     def target(self, path: bytes) -> bytes:
         text = self._store.head(self._key(path)).metadata.get(_LINK)

@@ -3,25 +3,23 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
 from .far import FarSource
 from .objects import ObjectSource
-from .s3.credentials import Credentials, FileCredentials, Fixed, Keeper
+from .rates import gates
+from .s3.credentials import Credentials, Keeper
 from .s3.near import ElsewhereError, NearStore
 from .s3.options import PATIENT, read
+from .s3.providers import is_near, provider_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .base import Data, Found
+    from .base import Data, Found, Tell
     from .make import Wanted
     from .objects import Options
-    from .s3.credentials import Provider
 
-# Seconds for which keys that the helper found are taken for good; it renews them by itself, earlier than they end.
-_GOOD: Final = 60.0
+# Seconds for which keys of the helper are not asked for again; it renews them by itself, earlier than they end.
+_HOLDS: Final = 5.0
 
 
 class _Asked:
@@ -31,19 +29,15 @@ class _Asked:
         self._far = far
 
     def credentials(self) -> Credentials:
-        return Credentials(*self._far.credentials(), expires=time.time() + _GOOD)
+        return Credentials(*self._far.credentials(), holds=_HOLDS)
 
 
 class SplitSource(FarSource):
-    def __init__(self, wanted: Wanted, options: Options, tell: Callable[[str, int, bool], None]) -> None:
+    def __init__(self, wanted: Wanted, options: Options, tell: Tell) -> None:
         super().__init__(wanted, tell)
         bucket = read(wanted.url, wanted.properties)
-        provider: Provider = _Asked(self)
-        if wanted.secrets:
-            provider = FileCredentials(wanted.secrets)
-        elif bucket.credentials is not None:
-            provider = Fixed(bucket.credentials)
-        store = NearStore(bucket, Keeper(provider), PATIENT, tell)
+        provider = provider_of(bucket, wanted.secrets) if is_near(bucket, wanted.secrets) else _Asked(self)
+        store = NearStore(bucket, Keeper(provider), PATIENT, tell, gates(wanted.rates).read)
         self._near = ObjectSource(store, wanted.path.strip("/"), options)
 
     def find_file(self, path: bytes) -> Found:

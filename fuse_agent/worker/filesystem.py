@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _OWNER: Final = "owner"
+_RUN: Final = "/run/paddleflow/fuse"
 # Of a disk, where nothing else is said.
 _SHARE: Final = 2
 # Where a file system tells no number of files that it can hold.
@@ -112,6 +113,8 @@ class Served:
             Sample("cache_used_bytes", self._memory.used, (("tier", "memory"),)),
             Sample("staging_bytes", status["staged_bytes"]),
             Sample("dirty_handles", status["unsaved"]),
+            Sample("hidden_names", status["hidden_names"]),
+            Sample("shadowed_names", status["shadowed_names"]),
             Sample("upload_failures_total", status["upload_failures"], (), "counter"),
         ]
         if self._disk:
@@ -144,12 +147,14 @@ def _make(given: Given) -> _Made:
     try:
         wanted = configured.read(told["url"], told["options"])
         settings = configured.settings(wanted, told["uid"], told["gid"], told["mounted_ns"])
-        place = Wanted(wanted.url, wanted.properties, wanted.place["subPath"], told.get("secrets"))
+        root = Path(wanted.mount["data-cache-path"].rstrip("/") or model.defaults()["data-cache-path"])
+        folder = root / configured.folder(wanted) / configured.tag(wanted)
+        journal = str(folder / "uploads")
+        rates = configured.rates(wanted, str(folder / "rates"), told.get("run", _RUN))
+        place = Wanted(wanted.url, wanted.properties, wanted.place["subPath"], told.get("secrets"), journal, rates)
         source = make(place, metrics.request)
         if not given.kept:  # at the mount, and not again when a worker is replaced while the source is away
             source.find(b"")
-        root = Path(wanted.mount["data-cache-path"].rstrip("/") or model.defaults()["data-cache-path"])
-        folder = root / configured.folder(wanted) / configured.tag(wanted)
         owned = _owned(given, folder, wanted)
         disk = None
         if wanted.mount["data-cache-path"].rstrip("/") and settings.block:

@@ -68,7 +68,7 @@ options:
         type: str
       session_token:
         description:
-          - Session token for type bos, when something else renews temporary credentials.
+          - Session token for types s3 and bos, when something else renews temporary credentials.
         type: str
       s3_force_path_style:
         description:
@@ -86,17 +86,64 @@ options:
         type: bool
       sts:
         description:
-          - Whether agents get temporary credentials, for type bos.
+          - Whether agents use temporary credentials, for types s3 and bos.
+          - They are lent by AWS's STS, or for type bos by that of BOS, and others are asked for when a fifth of their time is over.
         type: bool
       duration:
         description:
-          - How many seconds temporary credentials are valid, for type bos.
-          - 43200 when it is not given.
+          - How many seconds temporary credentials are valid.
+          - 43200 when it is not given; many stores lend none for less than 900.
         type: int
       acl:
         description:
-          - Policy of temporary credentials, for type bos.
-          - When it is not given, they reach what is below the path.
+          - Policy of temporary credentials, in the language of the store.
+          - When it is not given, for type bos they reach what is below the path, and for type s3 what the role does.
+        type: str
+      sts_endpoint:
+        description:
+          - Address of who lends temporary credentials.
+          - When it is not given, it is for type s3 that of the endpoint, or AWS's own where the endpoint is, and for type bos that of BOS.
+        type: str
+      role_arn:
+        description:
+          - Role that temporary credentials take on, for type s3.
+          - Without one they are those of a session of the same user, which MinIO does not lend; MinIO wants any name here, and looks at the policy
+            alone.
+        type: str
+      web_identity_token_file:
+        description:
+          - File with a token that is shown to STS in the place of keys, for type s3.
+          - It is read again each time.
+        type: str
+      encryption:
+        description:
+          - 'How the store encrypts new objects, for type s3: with its own key (SSE-S3), with a key of its key service (SSE-KMS), or with customerKey
+            (SSE-C).'
+          - What the bucket says holds when this is not given.
+          - One of V(SSE-S3), V(SSE-KMS), V(SSE-C), in any case.
+        type: str
+      kms_key_id:
+        description:
+          - Key of the key service for SSE-KMS.
+          - The bucket's when it is not given.
+        type: str
+      customer_key:
+        description:
+          - Key of 32 bytes in base64 for SSE-C, without which nobody reads the objects.
+          - The store wants TLS for it.
+        type: str
+      requester_pays:
+        description:
+          - Whether requests say that whoever makes them pays for them, which such buckets want.
+        type: bool
+      checksums:
+        description:
+          - Whether new objects carry a SHA-256 that the store compares with what it received, for type s3.
+        type: bool
+      storage_class:
+        description:
+          - Storage class of new objects, such as STANDARD_IA.
+          - The store's when it is not given.
         type: str
       user:
         description:
@@ -263,7 +310,11 @@ options:
             type: str
           session_token:
             description:
-              - Key with the session token for type bos.
+              - Key with the session token for types s3 and bos.
+            type: str
+          customer_key:
+            description:
+              - Key with the customerKey for SSE-C, for type s3.
             type: str
           password:
             description:
@@ -521,7 +572,7 @@ options:
             type: str
           session_token:
             description:
-              - Session token for type bos, when something else renews temporary credentials.
+              - Session token for types s3 and bos, when something else renews temporary credentials.
             type: str
           s3_force_path_style:
             description:
@@ -539,17 +590,64 @@ options:
             type: bool
           sts:
             description:
-              - Whether agents get temporary credentials, for type bos.
+              - Whether agents use temporary credentials, for types s3 and bos.
+              - They are lent by AWS's STS, or for type bos by that of BOS, and others are asked for when a fifth of their time is over.
             type: bool
           duration:
             description:
-              - How many seconds temporary credentials are valid, for type bos.
-              - 43200 when it is not given.
+              - How many seconds temporary credentials are valid.
+              - 43200 when it is not given; many stores lend none for less than 900.
             type: int
           acl:
             description:
-              - Policy of temporary credentials, for type bos.
-              - When it is not given, they reach what is below the path.
+              - Policy of temporary credentials, in the language of the store.
+              - When it is not given, for type bos they reach what is below the path, and for type s3 what the role does.
+            type: str
+          sts_endpoint:
+            description:
+              - Address of who lends temporary credentials.
+              - When it is not given, it is for type s3 that of the endpoint, or AWS's own where the endpoint is, and for type bos that of BOS.
+            type: str
+          role_arn:
+            description:
+              - Role that temporary credentials take on, for type s3.
+              - Without one they are those of a session of the same user, which MinIO does not lend; MinIO wants any name here, and looks at the
+                policy alone.
+            type: str
+          web_identity_token_file:
+            description:
+              - File with a token that is shown to STS in the place of keys, for type s3.
+              - It is read again each time.
+            type: str
+          encryption:
+            description:
+              - 'How the store encrypts new objects, for type s3: with its own key (SSE-S3), with a key of its key service (SSE-KMS), or with
+                customerKey (SSE-C).'
+              - What the bucket says holds when this is not given.
+              - One of V(SSE-S3), V(SSE-KMS), V(SSE-C), in any case.
+            type: str
+          kms_key_id:
+            description:
+              - Key of the key service for SSE-KMS.
+              - The bucket's when it is not given.
+            type: str
+          customer_key:
+            description:
+              - Key of 32 bytes in base64 for SSE-C, without which nobody reads the objects.
+              - The store wants TLS for it.
+            type: str
+          requester_pays:
+            description:
+              - Whether requests say that whoever makes them pays for them, which such buckets want.
+            type: bool
+          checksums:
+            description:
+              - Whether new objects carry a SHA-256 that the store compares with what it received, for type s3.
+            type: bool
+          storage_class:
+            description:
+              - Storage class of new objects, such as STANDARD_IA.
+              - The store's when it is not given.
             type: str
           user:
             description:
@@ -716,7 +814,11 @@ options:
                 type: str
               session_token:
                 description:
-                  - Key with the session token for type bos.
+                  - Key with the session token for types s3 and bos.
+                type: str
+              customer_key:
+                description:
+                  - Key with the customerKey for SSE-C, for type s3.
                 type: str
               password:
                 description:

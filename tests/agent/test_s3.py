@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 from collections import Counter
@@ -13,15 +14,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from paddleflow_fuse.metrics import Request
 from paddleflow_fuse.sources import objects
-from paddleflow_fuse.sources.base import ChangedError, Source
+from paddleflow_fuse.sources.base import ChangedError, Source, quiet
 from paddleflow_fuse.sources.make import Wanted, make
 from paddleflow_fuse.sources.objects import ObjectSource
 from paddleflow_fuse.sources.s3.multipart import Sizes
 from paddleflow_fuse.sources.s3.options import Options
 from paddleflow_fuse.sources.s3.store import S3Store
 
-from tests.support.minio import Minio
+from tests.support.minio import KMS_KEY, Minio
 from tests.support.source_suite import KeepingSuite, SourceSuite, content, failing, names, store
 
 MIB = 1 << 20
@@ -30,15 +32,15 @@ MIB = 1 << 20
 class Requests(Counter[str]):
     """How many there were, by S3's names."""
 
-    def __call__(self, operation: str, _status: int, _again: bool) -> None:
-        self[operation] += 1
+    def __call__(self, one: Request) -> None:
+        self[one.name] += 1
 
 
 def split(bucket: Options, server: Minio, **properties: Any) -> Source:
     assert bucket.credentials is not None
     keys = {"accessKey": bucket.credentials.key, "secretKey": bucket.credentials.secret}
     given = {"endpoint": server.url, "s3ForcePathStyle": True, **keys, **properties}
-    return make(Wanted(f"s3://{bucket.bucket}", given, ""), lambda _name, _code, _again: None)
+    return make(Wanted(f"s3://{bucket.bucket}", given, ""), quiet)
 
 
 @pytest.fixture
@@ -254,8 +256,107 @@ def test_a_folder_of_many_files_is_renamed(source: ObjectSource, requests: Reque
 
 def test_a_bucket_that_is_not_there_is_told(bucket: Options) -> None:
     lost = ObjectSource(S3Store(bucket._replace(bucket="not-there")))
-    with pytest.raises(
-        FileNotFoundError, match=r"'not-there' failed with 404 NoSuchBucket.*create the bucket, or correct"
+    for act in (
+        lambda: list(lost.list(b"")),
+        lambda: lost.find(b""),
+        lambda: lost.find(b"a"),
+        lambda: lost.find_file(b"a"),
     ):
-        list(lost.list(b""))
+        with pytest.raises(
+            OSError, match=r"'not-there' failed with 404 NoSuchBucket.*create the bucket, or corr"
+        ) as told:
+            act()
+        assert told.value.errno == errno.EIO  # what is not there would be taken for removed
     lost.close()
+
+
+# --- what a store has beside reading and writing -------------------------------------------------
+
+
+def test_a_version_that_was_replaced_or_removed_is_read_on_where_the_store_keeps_it(
+    there: S3Store, server: Minio, bucket: Options
+) -> None:
+    server.client.put_bucket_versioning(Bucket=bucket.bucket, VersioningConfiguration={"Status": "Enabled"})
+    source = ObjectSource(there)
+    first = store(source, b"sub/a", b"first")
+    store(source, b"sub/a", b"other")
+    store(source, b"sub/ab", b"first")  # of the same content, and another's
+    with pytest.raises(ChangedError):
+        source.read(b"sub/a", first.version, 0, 5)
+    assert source.read_replaced(b"sub/a", first.version, 1, 3) == b"irs"
+    source.remove(b"sub/a")
+    assert source.read_replaced(b"sub/a", first.version, 0, 5) == b"first"
+    with pytest.raises(ChangedError):
+        source.read_replaced(b"sub/a", b"unheard-of", 0, 5)
+    source.close()
+
+
+def test_without_versions_what_was_replaced_is_gone(there: S3Store) -> None:
+    source = ObjectSource(there)
+    first = store(source, b"a", b"first")
+    store(source, b"a", b"other")
+    with pytest.raises(ChangedError):
+        source.read_replaced(b"a", first.version, 0, 5)
+    source.close()
+
+
+ROLE = "arn:minio:iam:::role/whichever"
+
+
+def test_keys_are_lent_by_sts_and_narrowed(server: Minio, bucket: Options) -> None:
+    reading = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": ["arn:aws:s3:::*"]}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [reading]})
+    server.client.put_object(Bucket=bucket.bucket, Key="a", Body=b"content")
+    lent = {"sts": True, "duration": 900, "roleArn": ROLE}
+    for more, allowed in (({}, True), ({"acl": policy}, False)):
+        source = split(bucket, server, **lent, **more)
+        assert content(source, b"a") == b"content"
+        assert source.find_file(b"a").size == 7
+        if allowed:
+            store(source, b"b", b"b")
+        else:
+            with failing(errno.EACCES):
+                store(source, b"c", b"c")
+        source.close()
+
+
+def test_who_is_lent_nothing_is_told_at_the_first_question(server: Minio, bucket: Options) -> None:
+    source = split(bucket, server, sts=True, duration=900, roleArn=ROLE, secretKey="planted-wrong")
+    with pytest.raises(PermissionError, match="lends no keys") as told:
+        source.find(b"")
+    assert "planted-wrong" not in str(told.value)
+    source.close()
+
+
+@pytest.mark.parametrize("how", [{"encryption": "SSE-S3"}, {"encryption": "SSE-KMS", "kmsKeyId": KMS_KEY}])
+def test_objects_are_encrypted_as_was_said(server: Minio, bucket: Options, how: dict[str, str]) -> None:
+    source = split(bucket, server, **how)
+    store(source, b"a", b"content")
+    source.rename(b"a", b"b")
+    assert content(source, b"b") == b"content"
+    head = server.client.head_object(Bucket=bucket.bucket, Key="b")
+    assert head["ServerSideEncryption"] == ("aws:kms" if "kmsKeyId" in how else "AES256")
+    assert head.get("SSEKMSKeyId", "").endswith(how.get("kmsKeyId", ""))
+    source.close()
+
+
+def test_objects_have_their_class_and_a_checksum(server: Minio, bucket: Options) -> None:
+    source = split(bucket, server, storageClass="REDUCED_REDUNDANCY", checksums=True, requesterPays=True)
+    for name, size in ((b"small", 10), (b"large", 17 * MIB)):
+        store(source, name, noise(size))
+        assert content(source, name) == noise(size)
+        head = server.client.head_object(Bucket=bucket.bucket, Key=name.decode(), ChecksumMode="ENABLED")
+        assert (head["StorageClass"], bool(head["ChecksumSHA256"])) == ("REDUCED_REDUNDANCY", True)
+    source.close()
+
+
+def test_a_key_of_1024_bytes_is_a_file_like_any_other(there: S3Store) -> None:
+    source = ObjectSource(there)
+    path = b"/".join([b"x" * 200] * 4 + [b"y" * 220])
+    assert len(path) == 1024
+    store(source, path, b"deep")
+    assert content(source, path) == b"deep"
+    assert names(source, path.rpartition(b"/")[0]) == [b"y" * 220]
+    with failing(errno.ENAMETOOLONG):
+        store(source, path + b"z", b"too deep")
+    source.close()

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import asyncssh
 import pytest
+from paddleflow_fuse.metrics import Request
 from paddleflow_fuse.sources.base import ChangedError, Kept, Kind
 from paddleflow_fuse.sources.make import Wanted, here
 from paddleflow_fuse.sources.sftp.connections import PATIENT
@@ -158,7 +159,7 @@ def test_a_full_disk_is_told(server: Sshd) -> None:
 def test_what_is_being_written_is_not_listed_and_what_is_no_file_is_counted(source: SftpSource, root: Path) -> None:
     (root / ".paddleflow-unfinished-0123").touch()
     os.mkfifo(root / "pipe")
-    assert [(page.listed, page.hidden) for page in source.list(b"")] == [([], 1)]
+    assert [(page.listed, page.hidden) for page in source.list(b"")] == [([], (b"pipe",))]
     with failing(errno.ENOENT):
         source.find(b"pipe")
 
@@ -210,7 +211,7 @@ def test_what_is_set_of_a_link_is_the_links_own(source: SftpSource, root: Path) 
 def test_who_may_not_give_files_away_keeps_them(server: Sshd) -> None:
     with closed(SftpSource(server.options(USER))) as source:
         assert store(source, b"a", b"a", kept=Kept(mode=0o640, uid=0, gid=0)).uid == USER_ID
-        assert source.make_folder(b"folder", Kept(mode=0o750, uid=0, gid=0))[4:] == (0o750, USER_ID, USER_ID)
+        assert source.make_folder(b"folder", Kept(mode=0o750, uid=0, gid=0))[4:7] == (0o750, USER_ID, USER_ID)
         with failing(errno.EPERM):
             source.keep(b"a", Kept(uid=0))
         assert source.keep(b"a", Kept(mode=0o600)).mode == 0o600
@@ -414,8 +415,8 @@ def test_what_was_done_is_known_though_the_answer_was_lost(
     store(source, b"file", b"file")
     source.make_folder(b"folder")
 
-    def told(operation: str, _status: int, again: bool) -> None:
-        if operation == lost.after and not again:
+    def told(one: Request) -> None:
+        if one.name == lost.after and not one.again:
             relay.deafen()
 
     with closed(SftpSource(options._replace(port=relay.port, host_keys=None), on_request=told)) as far:

@@ -9,6 +9,7 @@ import os
 import subprocess
 import time
 import urllib.request
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from tests.support.binaries import built
 
 KEYS = Credentials("planted-key", "planted-secret")
 PATIENCE = 60.0
+# By which it encrypts what it is told to.
+KMS_KEY = "planted-kms"
 _NUMBERS = itertools.count(1)
 
 
@@ -50,6 +53,7 @@ class Minio:
 def minio(folder: Path) -> Iterator[Minio]:
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(folder), "MINIO_UPDATE": "off", "MINIO_BROWSER": "off",
+        "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{b64encode(bytes(32)).decode()}",
         "MINIO_ROOT_USER": KEYS.key, "MINIO_ROOT_PASSWORD": KEYS.secret,
     }  # fmt: skip
     log = folder / "log"

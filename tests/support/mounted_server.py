@@ -27,8 +27,9 @@ from paddleflow_fuse.session.direct import Direct
 from paddleflow_fuse.session.handshake import begin
 from paddleflow_fuse.session.libfuse import Libfuse
 from paddleflow_fuse.session.mount import Options, mount
-from paddleflow_fuse.sources.base import Source
+from paddleflow_fuse.sources.base import Source, quiet
 from paddleflow_fuse.sources.local import LocalSource
+from paddleflow_fuse.sources.make import Wanted, make
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 from paddleflow_fuse.sources.objects import Options as ObjectOptions
@@ -38,6 +39,8 @@ from tests.support.faulty_source import FaultySource
 
 def source_of(wanted: dict[str, Any], faults: str) -> Source:
     options = ObjectOptions(persist=wanted.get("persist", False))
+    if wanted["kind"] == "s3":
+        return make(Wanted(wanted["url"], wanted["properties"], ""), quiet)
     local = wanted["kind"] == "local"
     source: Source = LocalSource(wanted["root"]) if local else ObjectSource(MemoryStore(), "", options)
     return FaultySource(source, Path(faults)) if faults else source

@@ -135,10 +135,14 @@ def stored(etag: str = "v1") -> Step:
 
 
 def listed(
-    keys: list[str], prefixes: tuple[str, ...] = (), when: str = "2015-10-21T07:28:00.123Z", **more: Any
+    keys: list[str],
+    prefixes: tuple[str, ...] = (),
+    when: str = "2015-10-21T07:28:00.123Z",
+    size: int = 1,
+    **more: Any,
 ) -> Step:
     parts = [
-        f"<Contents><Key>{escape(key)}</Key><LastModified>{when}</LastModified><ETag>&quot;v1&quot;</ETag><Size>1</Size></Contents>"
+        f"<Contents><Key>{escape(key)}</Key><LastModified>{when}</LastModified><ETag>&quot;v1&quot;</ETag><Size>{size}</Size></Contents>"
         for key in keys
     ]
     parts += [f"<CommonPrefixes><Prefix>{escape(prefix)}</Prefix></CommonPrefixes>" for prefix in prefixes]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from paddleflow_fuse.sources.base import NOTHING, ChangedError, Data, Found, Kept, Kind, Source
@@ -93,7 +93,17 @@ class SourceSuite:
         with pytest.raises(ChangedError):
             store(source, b"a", b"lost", over=old.version)
         assert content(source, b"a") == b"new"
-        store(source, b"a", b"newer", over=new.version)
+        newer = store(source, b"a", b"newer", over=new.version)
+        source.remove(b"a")
+        with pytest.raises(ChangedError):  # what is not there any more
+            store(source, b"a", b"lost", over=newer.version)
+        assert names(source) == []
+
+    def test_a_version_that_was_replaced_is_read_or_it_is_said_that_it_is_gone(self, source: Source) -> None:
+        old = store(source, b"a", b"old")
+        store(source, b"a", b"new")
+        with suppress(ChangedError):
+            assert source.read_replaced(b"a", old.version, 0, 3) == b"old"
 
     def test_folders_hold_what_lies_in_them(self, source: Source) -> None:
         assert source.make_folder(b"folder").kind is Kind.FOLDER

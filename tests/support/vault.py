@@ -37,6 +37,7 @@ class StandIn:
     url: str
     token: str = ROOT_TOKEN
     sealed: bool = False
+    left: int = 3600  # seconds of each token
     engines: dict[str, dict[str, Any]] = field(default_factory=dict)
     secrets: dict[str, dict[str, Any] | None] = field(default_factory=dict)
     # By the token: the paths that it may read; nothing means all.
@@ -81,6 +82,12 @@ class StandIn:
         token = seen.header("X-Vault-Token")
         if token not in self.tokens:
             return DENIED
+        if place == "auth/token/lookup-self":
+            about = {"renewable": True, "ttl": self.left, "creation_ttl": 3600}
+            return answer(200, {"data": about}, JSON)
+        if place == "auth/token/renew-self":
+            self.left = 3600
+            return answer(200, {"auth": {"client_token": token, "lease_duration": 3600}}, JSON)
         if place == "auth/token/revoke-self":
             del self.tokens[token]
             return answer(204, b"")
@@ -137,7 +144,7 @@ def stand_in() -> Iterator[StandIn]:
 class Real:
     """A server of its own, with its data in memory, whose logins by Kubernetes an API server judges."""
 
-    def __init__(self, url: str, token: str, api: ControlPlane) -> None:
+    def __init__(self, url: str, token: str, api: ControlPlane | None) -> None:
         self.url, self.token, self._api = url, token, api
         make: Any = hvac.Client  # it has no annotations
         self._client = make(url=url, token=token)
@@ -166,6 +173,7 @@ class Real:
 
     def kubernetes(self, name: str, account_token: str, *places: str) -> None:
         auth = self._login("kubernetes", name, places)
+        assert self._api is not None
         self._api.kubectl(
             "create", "clusterrolebinding", f"vault-{name}", "--clusterrole=system:auth-delegator",
             "--group=system:serviceaccounts",
@@ -177,6 +185,20 @@ class Real:
             disable_local_ca_jwt=True,
         )
         auth.create_role(name, bound_service_account_names="*", bound_service_account_namespaces="*", policies=[name])
+
+    def lend(self, seconds: int, *places: str) -> str:
+        """A token that ends after so long, but for who renews it."""
+        rules = {"path": {place: {"capabilities": ["read"]} for place in places}}
+        self._client.sys.create_or_update_policy("lent", json.dumps(rules))
+        made = self._client.auth.token.create(policies=["lent"], ttl=f"{seconds}s", renewable=True)
+        return str(made["auth"]["client_token"])
+
+    def left(self, token: str) -> int:
+        """Seconds of a token."""
+        return int(self._client.auth.token.lookup(token)["data"]["ttl"])
+
+    def revoke(self, token: str) -> None:
+        self._client.auth.token.revoke(token)
 
     def seal(self) -> None:
         self._client.sys.seal()
@@ -193,7 +215,10 @@ Vault = StandIn | Real
 
 
 @contextlib.contextmanager
-def real(api: ControlPlane) -> Iterator[Real]:
+def real(api: ControlPlane | None = None) -> Iterator[Real]:
+    """
+    :param api: that judges logins by Kubernetes, where there are any
+    """
     with subprocess.Popen([built("vault") / "vault"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin is not None
         assert server.stdout is not None

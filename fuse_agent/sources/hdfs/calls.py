@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import hdfs_native
 
+from ...metrics import Request
+from ..base import quiet
 from . import failures
 from .kerberos import Tickets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..base import Tell
     from .options import Options
 
 T = TypeVar("T")
@@ -62,10 +65,10 @@ class Calls:
         self,
         options: Options,
         patience: Patience = PATIENT,
-        on_request: Callable[[str, int, bool], None] = lambda _operation, _status, _again: None,
+        on_request: Tell = quiet,
     ) -> None:
         """
-        :param on_request: told of each request: its name, its status in numbers of HTTP (0 without an answer), whether it is one again
+        :param on_request: told of each request
         :raises OSError: of another user than this process has spoken for before
         """
         self._options, self._patience, self._on_request = options, patience, on_request
@@ -88,24 +91,30 @@ class Calls:
         if self._tickets:
             self._tickets.close()
 
-    def run(self, operation: str, path: bytes, act: Callable[[Turn], T]) -> T:
+    def run(self, operation: str, path: bytes, act: Callable[[Turn], T], sent: int = 0) -> T:
         """
         :param act: is done again when the cluster was lost, or not ready
         :raises OSError:
         """
         before, end = 0, 0.0
         while True:
+            began = time.monotonic()
+
+            def tell(status: int, received: int = 0, began: float = began, again: bool = before > 0) -> None:
+                done = sent if status == 200 else 0
+                self._on_request(Request(operation, status, again, time.monotonic() - began, received, done))
+
             try:
                 answer = act(Turn(self, self._connected(), before))
             except failures.RAISED as raised:
                 if isinstance(raised, OSError) and raised.errno is not None:  # ours: the client's have no number
-                    self._on_request(operation, failures.status(raised.errno), before > 0)
+                    tell(failures.status(raised.errno))
                     raise
                 failure = failures.of(raised)
             else:
-                self._on_request(operation, 200, before > 0)
+                tell(200, len(answer) if isinstance(answer, bytes) else 0)
                 return answer
-            self._on_request(operation, failure.status, before > 0)
+            tell(failure.status)
             before += 1
             now = time.monotonic()
             end = end or now + self._patience.total

@@ -30,7 +30,9 @@ from ..base import (
     Source,
     is_name,
     on_empty,
+    quiet,
 )
+from ..rates import OPEN
 from . import failures
 from .calls import PATIENT, Calls
 
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
     from hdfs_native import FileStatus
 
+    from ..base import Tell
+    from ..rates import Gates
     from .calls import Patience, T, Turn
     from .options import Options
 
@@ -56,14 +60,17 @@ class HdfsSource(Source):
         self,
         options: Options,
         *,
+        gates: Gates = OPEN,
         patience: Patience = PATIENT,
-        on_request: Callable[[str, int, bool], None] = lambda _operation, _status, _again: None,
+        on_request: Tell = quiet,
     ) -> None:
         self._options = options
+        self._gates = gates
         self._calls = Calls(options, patience, on_request)
 
     def close(self) -> None:
         self._calls.close()
+        self._gates.close()
 
     # --- what is there -----------------------------------------------------------------------
 
@@ -90,6 +97,7 @@ class HdfsSource(Source):
 
     def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
         place = self._at(path)
+        self._gates.read.admit(size)
 
         def act(turn: Turn) -> bytes:
             # What it reads is what stands there now, also when another file gets the name in the middle of it.
@@ -139,7 +147,7 @@ class HdfsSource(Source):
                 raise
 
         try:
-            found = self._ask("create", path, write)
+            found = self._ask("create", path, write, size)
             self._ask("rename", path, name)
             unfinished.pop()
         finally:
@@ -248,8 +256,8 @@ class HdfsSource(Source):
             raise OSError(number, f"a name has 1 to {LONGEST_NAME} bytes and is neither . nor ..", path)
         return self._at(path)
 
-    def _ask(self, operation: str, path: bytes, act: Callable[[Turn], T]) -> T:
-        return self._calls.run(operation, path or self._options.root.encode(), act)
+    def _ask(self, operation: str, path: bytes, act: Callable[[Turn], T], sent: int = 0) -> T:
+        return self._calls.run(operation, path or self._options.root.encode(), act, sent)
 
     @staticmethod
     def _status(turn: Turn, place: str) -> FileStatus:
@@ -287,6 +295,7 @@ class HdfsSource(Source):
             piece = os.pread(descriptor, min(_PIECE, size - done), done)
             if not piece:
                 raise OSError(errno.EIO, f"the staged file has {done} bytes, but should have {size}")
+            self._gates.write.admit(len(piece))
             turn.ask(writer.write, piece)
             done += len(piece)
         if size:

@@ -9,11 +9,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from ...metrics import Request
 from . import failures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..base import Tell
     from .credentials import Keeper
     from .options import Patience
 
@@ -41,12 +43,12 @@ class Attempts:
         bucket: str,
         keeper: Keeper,
         patience: Patience,
-        on_request: Callable[[str, int, bool], None],
+        on_request: Tell,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         """
-        :param on_request: the operation, the status (0 without an answer), and whether it is one again
+        :param on_request: told of each request
         :param wait: returns early, and says so, when nobody waits for the store any more
         """
         self._bucket, self._keeper, self._patience, self._on_request = bucket, keeper, patience, on_request
@@ -56,24 +58,26 @@ class Attempts:
     def close(self) -> None:
         self._closed.set()
 
-    def run(self, operation: str, key: str, act: Callable[[int], T], tries: int = 0) -> T:
+    def run(self, operation: str, key: str, act: Callable[[int], T], tries: int = 0, sent: int = 0) -> T:
         """
         :param act: is given the number of tries before it
         :param tries: at most; 0 for as many as patience has
+        :param sent: bytes that go along
         :raises OSError:
         """
         most, end = tries or self._patience.tries, self._clock() + self._patience.total
         renewed, before = False, 0
         while True:
-            used = self._keeper.current()
+            used, began = self._keeper.current(), self._clock()
             try:
                 found = act(before)
             except failures.RAISED as raised:
                 failure = failures.of(raised)
             else:
-                self._on_request(operation, 200, before > 0)
+                received = len(found) if isinstance(found, (bytes, memoryview)) else 0
+                self._on_request(Request(operation, 200, before > 0, self._clock() - began, received, sent))
                 return found
-            self._on_request(operation, failure.status, before > 0)
+            self._on_request(Request(operation, failure.status, before > 0, self._clock() - began))
             before += 1
             # A HEAD is refused without a word of the reason.
             stale = failure.code in failures.STALE or (failure.status in (401, 403) and not failure.code)

@@ -4,9 +4,11 @@ tried again. Parts are sent equally fast by both."""
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, cast
+from hashlib import md5
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import boto3.session
 import botocore.session
@@ -19,7 +21,13 @@ from .failures import GarbledError
 
 if TYPE_CHECKING:
     from .credentials import Keeper
-    from .options import Options, Patience
+    from .options import Objects, Options, Patience
+
+
+# Operations that read or write what objects hold.
+_CONTENT: Final = frozenset((
+    "HeadObject", "GetObject", "PutObject", "CopyObject", "CreateMultipartUpload", "UploadPart", "UploadPartCopy",
+))  # fmt: skip
 
 
 class _Kept(BotoCredentials):
@@ -73,6 +81,33 @@ def boto(options: Options, keeper: Keeper, patience: Patience, connections: int)
         response_checksum_validation="when_required",
         signature_version="s3v4",
     )
-    return over(botocore_session=session).client(
+    client = over(botocore_session=session).client(
         "s3", endpoint_url=options.endpoint, region_name=options.region, verify=options.verify, config=config
     )
+    said = _said(options.objects)
+
+    def say(params: dict[str, Any], model: Any, **_rest: Any) -> None:
+        if model.name in _CONTENT or said.get("RequestPayer"):
+            params.update({name: value for name, value in said.items() if name in model.input_shape.members})
+
+    if said:
+        client.meta.events.register_first("before-parameter-build.s3", say)
+    return client
+
+
+def _said(objects: Objects) -> dict[str, str]:
+    """What goes along wherever the operation has a word for it."""
+    digest = md5(b64decode(objects.customer_key), usedforsecurity=False).digest()
+    key = {
+        "SSECustomerAlgorithm": "AES256",
+        "SSECustomerKey": objects.customer_key,
+        "SSECustomerKeyMD5": b64encode(digest).decode(),
+    }
+    said = {
+        "SSE-S3": {"ServerSideEncryption": "AES256"},
+        "SSE-KMS": {"ServerSideEncryption": "aws:kms", **({"SSEKMSKeyId": objects.kms_key} if objects.kms_key else {})},
+        "SSE-C": {**key, **{f"CopySource{name}": value for name, value in key.items()}},
+    }.get(objects.encryption, {})
+    said |= {"RequestPayer": "requester"} if objects.requester_pays else {}
+    said |= {"ChecksumAlgorithm": "SHA256"} if objects.checksums else {}
+    return said | ({"StorageClass": objects.storage_class} if objects.storage_class else {})

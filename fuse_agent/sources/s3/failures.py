@@ -22,16 +22,19 @@ STALE: Final = (
     "TokenRefreshRequired",
 )  # fmt: skip
 _BUSY: Final = ("RequestTimeout", "OperationAborted", "SlowDown")
+_QUOTA: Final = ("XMinioAdminBucketQuotaExceeded", "QuotaExceeded", "BucketQuotaExceeded")
 _ARCHIVED: Final = "InvalidObjectState"
 _UNTRUSTED: Final = "UntrustedCertificate"  # our own word
 _NUMBERS: Final[Mapping[str, int]] = {
     _ARCHIVED: errno.EIO,
+    "NoSuchBucket": errno.EIO,  # not that the file is gone
     "EntityTooLarge": errno.EFBIG,
     "KeyTooLongError": errno.ENAMETOOLONG,
     "XMinioInvalidObjectName": errno.EINVAL,
     "XMinioInvalidResourceName": errno.EINVAL,
     "InvalidURI": errno.EINVAL,
-    "XMinioAdminBucketQuotaExceeded": errno.EDQUOT,
+    **dict.fromkeys(_QUOTA, errno.EDQUOT),
+    **dict.fromkeys(("XMinioStorageFull", "InsufficientStorage"), errno.ENOSPC),
     **dict.fromkeys(STALE, errno.EACCES),
 }
 _BY_STATUS: Final[Mapping[int, int]] = {
@@ -54,7 +57,7 @@ _REMEDIES: Final[Mapping[str, str]] = {
     "KeyTooLongError": "take a shorter name",
     _UNTRUSTED: "have its certificate signed by one whom this machine trusts, or set insecureSkipVerify",
     "EntityTooLarge": "take a store that takes objects of this size",
-    "XMinioAdminBucketQuotaExceeded": "remove something, or raise the bucket's quota",
+    **dict.fromkeys(_QUOTA, "remove something, or raise the bucket's quota"),
 }
 _BY_NUMBER: Final[Mapping[int, str]] = {
     errno.EACCES: "let these keys do this to the bucket",
@@ -116,7 +119,8 @@ def error(failure: Failure, operation: str, bucket: str, key: str, tries: int) -
 
 
 def _again(status: int, code: str) -> bool:
-    return status in (408, 429) or (status >= 500 and status not in (501, 505, 507)) or code in _BUSY
+    full = number(Failure(status, code)) in (errno.EDQUOT, errno.ENOSPC)
+    return status in (408, 429) or (status >= 500 and status not in (501, 505) and not full) or code in _BUSY
 
 
 def _answered(response: Mapping[str, Any]) -> Failure:

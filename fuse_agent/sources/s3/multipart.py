@@ -10,15 +10,23 @@ from concurrent.futures import wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from .journal import Begun
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Executor
 
+    from ..rates import Gate
     from .attempts import Attempts
+    from .journal import Journal
 
 _MIB, _GIB = 1 << 20, 1 << 30
 # The largest object of each size of parts: no object has more than 10,000.
 _PARTS: Final = ((8 * _GIB, 8 * _MIB), (256 * _GIB, 64 * _MIB), (2048 * _GIB, 512 * _MIB))
+
+
+# Of a part, by which it is known again.
+_TOLD: Final = ("ETag", "ChecksumSHA256")
 
 
 class Sizes(NamedTuple):
@@ -56,11 +64,14 @@ class Unfinished(NamedTuple):
 
 
 class Multipart:
-    def __init__(self, boto: Any, bucket: str, attempts: Attempts, pool: Executor) -> None:
+    def __init__(
+        self, boto: Any, bucket: str, attempts: Attempts, pool: Executor, journal: Journal, gate: Gate
+    ) -> None:
         """
         :param pool: has as many threads as parts may be on their way
         """
         self._boto, self._bucket, self._attempts, self._pool = boto, bucket, attempts, pool
+        self._journal, self._gate = journal, gate
 
     def upload(self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], **over: str) -> str:
         """
@@ -68,12 +79,11 @@ class Multipart:
         :returns: the new etag
         """
 
-        def send(upload: str, part: Part) -> str:
+        def send(upload: str, part: Part) -> Any:
             body = Slice(descriptor, part.offset, part.size)
-            answer = self._boto.upload_part(
+            return self._boto.upload_part(
                 Bucket=self._bucket, Key=key, UploadId=upload, PartNumber=part.number, Body=body
             )
-            return str(answer["ETag"])
 
         staged = os.fstat(descriptor).st_size
         if staged < size:
@@ -86,12 +96,12 @@ class Multipart:
         """
         source = {"Bucket": self._bucket, "Key": old}
 
-        def copy(upload: str, part: Part) -> str:
+        def copy(upload: str, part: Part) -> Any:
             answer = self._boto.upload_part_copy(
                 Bucket=self._bucket, Key=new, UploadId=upload, PartNumber=part.number, CopySource=source,
                 CopySourceIfMatch=version, CopySourceRange=f"bytes={part.offset}-{part.offset + part.size - 1}",
             )  # fmt: skip
-            return str(answer["CopyPartResult"]["ETag"])
+            return answer["CopyPartResult"]
 
         self._all("UploadPartCopy", new, size, metadata, copy)
 
@@ -104,10 +114,11 @@ class Multipart:
                 lambda: self._boto.abort_multipart_upload(Bucket=self._bucket, Key=key, UploadId=upload),
                 tries,
             )
+        self._journal.ended(Begun(key, upload))
 
     def _all(
         self, operation: str, key: str, size: int, metadata: Mapping[str, str],
-        act: Callable[[str, Part], str], **over: str,
+        act: Callable[[str, Part], Any], **over: str,
     ) -> str:  # fmt: skip
         begun = self._run(
             "CreateMultipartUpload",
@@ -115,6 +126,7 @@ class Multipart:
             lambda: self._boto.create_multipart_upload(Bucket=self._bucket, Key=key, Metadata=dict(metadata)),
         )
         upload = str(begun["UploadId"])
+        self._journal.begun(Begun(key, upload))
         try:
             done = self._parts(operation, key, upload, size, act)
             answer = self._run(
@@ -129,13 +141,17 @@ class Multipart:
             with suppress(OSError):
                 self.abort(key, upload, tries=1)
             raise
+        self._journal.ended(Begun(key, upload))
         return str(answer["ETag"])
 
     def _parts(
-        self, operation: str, key: str, upload: str, size: int, act: Callable[[str, Part], str]
+        self, operation: str, key: str, upload: str, size: int, act: Callable[[str, Part], Any]
     ) -> list[dict[str, Any]]:
         def one(part: Part) -> dict[str, Any]:
-            return {"PartNumber": part.number, "ETag": self._run(operation, key, lambda: act(upload, part))}
+            sent = part.size if operation == "UploadPart" else 0
+            self._gate.admit(sent)
+            told = self._run(operation, key, lambda: act(upload, part), sent=sent)
+            return {"PartNumber": part.number, **{name: told[name] for name in _TOLD if name in told}}
 
         work = [self._pool.submit(one, part) for part in parts(size)]
         try:
@@ -145,8 +161,8 @@ class Multipart:
                 each.cancel()
             wait(work)
 
-    def _run(self, operation: str, key: str, act: Callable[[], Any], tries: int = 0) -> Any:
-        return self._attempts.run(operation, key, lambda _before: act(), tries)
+    def _run(self, operation: str, key: str, act: Callable[[], Any], tries: int = 0, sent: int = 0) -> Any:
+        return self._attempts.run(operation, key, lambda _before: act(), tries, sent)
 
 
 class Slice(io.RawIOBase):

@@ -4,19 +4,23 @@
 from __future__ import annotations
 
 import errno
+import time
 from typing import TYPE_CHECKING
 
 from obstore.exceptions import BaseError
 
+from ...metrics import Request
 from ..base import ChangedError
 from ..objects import Object, Store
+from ..rates import OPEN
 from .quick import Quick, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from ..base import Data
+    from ..base import Data, Tell
     from ..objects import Keys
+    from ..rates import Gate
     from .credentials import Keeper
     from .options import Options, Patience
 
@@ -32,18 +36,20 @@ class NearStore(Store):
     """One try of what obstore can express; all else is an ElsewhereError."""
 
     def __init__(
-        self, options: Options, keeper: Keeper, patience: Patience, on_request: Callable[[str, int, bool], None]
+        self, options: Options, keeper: Keeper, patience: Patience, on_request: Tell, gate: Gate = OPEN.read
     ) -> None:
+        self._gate = gate
         self._quick, self._on_request = Quick(options, keeper, patience), on_request
 
     def head(self, key: str) -> Object:
         if not plain(key):
             raise ElsewhereError
+        began = time.monotonic()
         try:
             found = self._quick.head(key)
         except (BaseError, FileNotFoundError):
             raise ElsewhereError from None
-        self._on_request("HeadObject", 200, False)
+        self._on_request(Request("HeadObject", 200, seconds=time.monotonic() - began))
         return found
 
     def get(self, key: str, version: bytes, offset: int, size: int) -> Data:
@@ -51,11 +57,13 @@ class NearStore(Store):
             return b""
         if not plain(key):
             raise ElsewhereError
+        self._gate.admit(size)
+        began = time.monotonic()
         try:
             data = self._quick.get(key, version, offset, size)
         except (BaseError, FileNotFoundError, ChangedError):
             raise ElsewhereError from None
-        self._on_request("GetObject", 200, False)
+        self._on_request(Request("GetObject", 200, seconds=time.monotonic() - began, received=len(data)))
         return data
 
     # Whoever has this asks nothing else of it.
@@ -75,4 +83,4 @@ class NearStore(Store):
         raise NotImplementedError
 
     def close(self) -> None:
-        pass
+        self._gate.close()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paddleflow_core.model import check, storage, stores
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from paddleflow_core.model.check import Problem
 
 TYPES = ("s3", "bos")
+_DURATION = 43200
+_BOS = "https://sts.bj.baidubce.com"
 _REGIONS = {"s3": "us-east-1", "bos": "bj"}
 
 
@@ -38,6 +41,42 @@ class OptionsError(ValueError):
         self.problems = problems
 
 
+class Objects(NamedTuple):
+    """What is said to the store with each request that knows it.
+
+    :ivar encryption: SSE-S3, SSE-KMS or SSE-C; what the bucket says when it is empty
+    """
+
+    encryption: str = ""
+    kms_key: str = ""
+    customer_key: str = ""  # in base64
+    requester_pays: bool = False
+    checksums: bool = False
+    storage_class: str = ""
+
+    def __repr__(self) -> str:
+        return f"Objects({self.encryption})"
+
+
+class Lent(NamedTuple):
+    """Temporary keys, and who lends them.
+
+    :ivar seconds: for which they are asked for
+    :ivar policy: that narrows what they may do
+    :ivar role: that is taken on; without one they are those of who asks
+    :ivar token_file: in which a token lies that is shown in the place of keys
+    """
+
+    endpoint: str
+    region: str
+    seconds: int
+    policy: str = ""
+    role: str = ""
+    token_file: str = ""
+    verify: bool = True
+    bos: bool = False
+
+
 class Options(NamedTuple):
     bucket: str
     endpoint: str  # with its scheme, without the bucket
@@ -46,6 +85,8 @@ class Options(NamedTuple):
     path_style: bool = False
     verify: bool = True  # the store's certificate
     credentials: Credentials | None = None  # None where they come from elsewhere
+    objects: Objects = Objects()
+    lent: Lent | None = None  # None where keys are used as they are given
 
     def place(self) -> str:
         """Where the bucket is, as obstore wants it: with the bucket's name where that is a part of the host's."""
@@ -53,7 +94,7 @@ class Options(NamedTuple):
         return self.endpoint if self.path_style else f"{scheme}://{self.bucket}.{rest}"
 
 
-def read(url: str, properties: Mapping[str, str]) -> Options:
+def read(url: str, properties: Mapping[str, Any]) -> Options:
     """
     :raises OptionsError:
     """
@@ -69,9 +110,10 @@ def read(url: str, properties: Mapping[str, str]) -> Options:
         raise OptionsError(problems)
     where = storage.location(spec)
     endpoint = given["endpoint"].rstrip("/")
+    endpoint = endpoint if "://" in endpoint else f"http://{endpoint}"  # TLS where it is asked for
     return Options(
         bucket=where["bucket"],
-        endpoint=endpoint if "://" in endpoint else f"http://{endpoint}",  # TLS where it is asked for
+        endpoint=endpoint,
         root=where["subPath"].strip("/"),
         region=given.get("region", _REGIONS[where["type"]]),
         path_style=given.get("s3ForcePathStyle", False),
@@ -79,7 +121,41 @@ def read(url: str, properties: Mapping[str, str]) -> Options:
         credentials=Credentials(given["accessKey"], given["secretKey"], given.get("sessionToken", ""))
         if "secretKey" in given
         else None,
+        objects=Objects(
+            given.get("encryption", ""),
+            given.get("kmsKeyId", ""),
+            given.get("customerKey", ""),
+            given.get("requesterPays", False),
+            given.get("checksums", False),
+            given.get("storageClass", ""),
+        ),
+        lent=_lent(given, where, endpoint) if given.get("sts") or "webIdentityTokenFile" in given else None,
     )
+
+
+def _lent(given: Mapping[str, Any], where: Mapping[str, str], endpoint: str) -> Lent:
+    bos, region = where["type"] == "bos", given.get("region", _REGIONS[where["type"]])
+    place = f"https://sts.{region}.amazonaws.com" if ".amazonaws.com" in endpoint else endpoint
+    return Lent(
+        endpoint=given.get("stsEndpoint", _BOS if bos else place),
+        region=region,
+        seconds=given.get("duration", _DURATION),
+        policy=given.get("acl", _below(where["bucket"], where["subPath"]) if bos else ""),
+        role=given.get("roleArn", ""),
+        token_file=given.get("webIdentityTokenFile", ""),
+        verify=not given.get("insecureSkipVerify", False),
+        bos=bos,
+    )
+
+
+def _below(bucket: str, root: str) -> str:
+    """The policy of BOS that reaches what is below a path."""
+    place = f"{bucket}/{root.strip('/')}".rstrip("/")
+    rule = {
+        "effect": "Allow", "service": "bce:bos", "region": "*", "resource": [place, f"{place}/*"],
+        "permission": ["READ", "WRITE", "LIST", "GetObject"],
+    }  # fmt: skip
+    return json.dumps({"accessControlList": [rule]})
 
 
 def _elsewhere(given: Mapping[str, Any]) -> dict[str, Any]:

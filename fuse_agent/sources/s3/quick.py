@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..base import Data
     from .credentials import Credentials, Keeper
-    from .options import Options, Patience
+    from .options import Objects, Options, Patience
 
 _ODD: Final = re.compile(r"(^|/)(\.{0,2})(/|$)|[\x00-\x1f\x7f]")
 # What obstore says of an object beside what users said of it, which has small letters.
@@ -77,7 +77,10 @@ class Quick:
 
     def put(self, key: str, data: bytes, metadata: dict[str, str], over: bytes | None) -> bytes:
         mode: Any = None if over is None else {"e_tag": quoted(over)} if over else "create"
-        answer = self.client().put(key, data, attributes=dict(metadata), mode=mode, use_multipart=False)
+        attributes: Any = dict(metadata)
+        if self._options.objects.storage_class:
+            attributes["Storage-Class"] = self._options.objects.storage_class
+        answer = self.client().put(key, data, attributes=attributes, mode=mode, use_multipart=False)
         return version_of(answer["e_tag"])
 
     def copy(self, old: str, new: str) -> None:
@@ -100,6 +103,19 @@ def seconds(when: datetime) -> int:
     return int(when.astimezone(UTC).timestamp()) * 10**9
 
 
+def _said(objects: Objects) -> Any:
+    """In obstore's words."""
+    how = {"SSE-S3": "AES256", "SSE-KMS": "aws:kms", "SSE-C": "sse-c"}.get(objects.encryption)
+    said = {
+        "server_side_encryption": how,
+        "sse_kms_key_id": objects.kms_key,
+        "sse_customer_key_base64": objects.customer_key,
+        "request_payer": objects.requester_pays,
+        "checksum_algorithm": "SHA256" if objects.checksums else None,
+    }
+    return {name: value for name, value in said.items() if value}
+
+
 def _client(options: Options, now: Credentials, patience: Patience) -> store.S3Store:
     def provide() -> Any:
         # Keys that are given as such are mixed with a token that the environment happens to have.
@@ -115,6 +131,7 @@ def _client(options: Options, now: Credentials, patience: Patience) -> store.S3S
         endpoint=options.place(),
         region=options.region,
         virtual_hosted_style_request=not options.path_style,
+        config=_said(options.objects),
         credential_provider=provide,
         client_options={
             "allow_http": True,  # the endpoint says whether

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import secrets
@@ -13,25 +14,31 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_plus
 
-from ..base import ChangedError
+from ..base import ChangedError, quiet
 from ..objects import Keys, Object, Store
+from ..rates import OPEN
 from .attempts import Attempts
-from .chain import ChainCredentials
 from .clients import boto
-from .credentials import Fixed, Keeper
+from .credentials import Keeper
 from .failures import GarbledError
+from .journal import NOWHERE
 from .multipart import SIZES, Multipart, Sizes, Unfinished
 from .options import PATIENT, Patience
+from .providers import provider_of
 from .quick import Quick, plain, quoted, seconds, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ..base import Data
-    from .credentials import Provider
+    from ..base import Data, Tell
+    from ..rates import Gates
+    from .credentials import Credentials, Provider
+    from .journal import Journal
     from .options import Options
 
+_LOG = logging.getLogger(__name__)
 _PAGE: Final = 1000  # of listings and deletions
+_NAMES: Final = 1000
 _PARTS: Final = 8  # on their way at a time
 _CONNECTIONS: Final = 80  # those of a rename, and the parts
 # By which we know our own when an answer was lost.
@@ -45,29 +52,42 @@ class S3Store(Store):
         options: Options,
         provider: Provider | None = None,
         *,
+        journal: Journal = NOWHERE,
+        gates: Gates = OPEN,
         patience: Patience = PATIENT,
         sizes: Sizes = SIZES,
-        on_request: Callable[[str, int, bool], None] = lambda _operation, _status, _again: None,
+        on_request: Tell = quiet,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         """
         :param provider: of keys; without one those of the options, or else those that boto3 finds
-        :param on_request: told of each request: S3's name of it, the status (0 without an answer), whether it is one again
+        :param on_request: told of each request, by S3's name of it
         :param wait: lets seconds pass between two tries, and says whether to give up
         """
-        provider = provider or (Fixed(options.credentials) if options.credentials else ChainCredentials())
-        keeper = Keeper(provider)
-        self._bucket, self._sizes = options.bucket, sizes
+        keeper = Keeper(provider or provider_of(options))
+        self._bucket, self._sizes, self._keeper = options.bucket, sizes, keeper
+        self._copies_quickly = not options.objects.storage_class  # which obstore says of what it stores alone
         self._quick = Quick(options, keeper, patience)
         self._boto = boto(options, keeper, patience, _CONNECTIONS)
         self._attempts = Attempts(options.bucket, keeper, patience, on_request, wait=wait)
         self._pool = ThreadPoolExecutor(_PARTS, thread_name_prefix="parts")
-        self._multipart = Multipart(self._boto, options.bucket, self._attempts, self._pool)
+        self._multipart = Multipart(self._boto, options.bucket, self._attempts, self._pool, journal, gates.write)
+        self._gates = gates
+        self._names: dict[tuple[str, bytes], str] = {}  # of versions that were replaced
+        self._journal, self._left = journal, journal.left()
+
+    def keys(self) -> Credentials:
+        """With which the bucket is opened now.
+
+        :raises PermissionError:
+        """
+        return self._keeper.current()
 
     def close(self) -> None:
         self._attempts.close()
         self._pool.shutdown(cancel_futures=True)
         self._boto.close()
+        self._gates.close()
 
     # --- what is there -----------------------------------------------------------------------
 
@@ -106,12 +126,22 @@ class S3Store(Store):
                 return self._get(key, version, offset, size)
             return self._quick.get(key, version, offset, size)
 
+        self._gates.read.admit(size)
         try:
             return self._attempts.run("GetObject", key, act)
         except OSError as error:
             if error.errno == errno.ERANGE:
                 return b""
             raise
+
+    def get_replaced(self, key: str, version: bytes, offset: int, size: int) -> Data:
+        if not size:
+            return b""
+        name = self._replaced(key, version)
+        self._gates.read.admit(size)
+        return self._attempts.run(
+            "GetObject", key, lambda _before: self._get(key, version, offset, size, VersionId=name)
+        )
 
     # --- what is changed ---------------------------------------------------------------------
 
@@ -128,13 +158,14 @@ class S3Store(Store):
                 version = version_of(self._multipart.upload(key, descriptor, size, marked, **_condition(over)))
             else:
                 data = _whole(descriptor, size)
+                self._gates.write.admit(size)
 
                 def act(before: int) -> bytes:
                     nonlocal tries
                     tries = before + 1
                     return self._put(key, data, marked, over, before)
 
-                version = self._attempts.run("PutObject", key, act)
+                version = self._attempts.run("PutObject", key, act, sent=size)
         except OSError as error:
             # An answer that was lost looks like another's write to whoever asks again.
             if not (parted or (isinstance(error, ChangedError) and tries > 1)):
@@ -153,7 +184,7 @@ class S3Store(Store):
             return
 
         def act(before: int) -> None:
-            if metadata is None and not before and plain(old) and plain(new):
+            if metadata is None and not before and self._copies_quickly and plain(old) and plain(new):
                 self._quick.copy(old, new)
                 return
             replaced = {} if metadata is None else {"Metadata": dict(metadata), "MetadataDirective": "REPLACE"}
@@ -181,6 +212,16 @@ class S3Store(Store):
         """Also one that is not there any more."""
         self._multipart.abort(key, upload)
 
+    def end_left(self) -> None:
+        """Those of whoever had the journal before us, and died over them. What cannot be ended now is at the next start."""
+        for one in self._left:
+            try:
+                self.abort(one.key, one.upload)
+            except OSError as error:
+                _LOG.warning("an upload that was left behind could not be ended: %s", error)
+            else:
+                _LOG.info("an upload that was left behind is ended key=%r", one.key)
+
     # --- below -------------------------------------------------------------------------------
 
     def _head(self, key: str, tries: int = 0) -> Object:
@@ -193,8 +234,41 @@ class S3Store(Store):
 
         return self._attempts.run("HeadObject", key, act, tries)
 
-    def _get(self, key: str, version: bytes, offset: int, size: int) -> bytes:
-        condition = {"IfMatch": quoted(version)} if version else {}
+    def _replaced(self, key: str, version: bytes) -> str:
+        """What the store calls a version that is not the newest.
+
+        :raises ChangedError: when it keeps none, or does not tell
+        """
+        name = self._names.get((key, version))
+        if name is None:
+            try:
+                name = next(self._kept(key, version), None)
+            except OSError as error:
+                _LOG.debug("versions of %r are not told: %s", key, error)
+            if name is None:
+                raise ChangedError(key.encode())
+            if len(self._names) >= _NAMES:
+                self._names.clear()
+            self._names[key, version] = name
+        return name
+
+    def _kept(self, key: str, version: bytes) -> Iterator[str]:
+        given: dict[str, Any] = {"Bucket": self._bucket, "Prefix": key}
+        while True:
+            page = self._attempts.run(
+                "ListObjectVersions", key, lambda _before: self._boto.list_object_versions(**given), tries=2
+            )
+            found = page.get("Versions", ())
+            yield from (
+                one["VersionId"] for one in found if one["Key"] == key and version_of(one.get("ETag")) == version
+            )
+            # In the order of keys: behind the last of ours are others'.
+            if not page.get("IsTruncated") or (found and found[-1]["Key"] != key):
+                return
+            given.update(KeyMarker=page["NextKeyMarker"], VersionIdMarker=page["NextVersionIdMarker"])
+
+    def _get(self, key: str, version: bytes, offset: int, size: int, **more: str) -> bytes:
+        condition = {**more, **({"IfMatch": quoted(version)} if version else {})}
         answer = self._boto.get_object(
             Bucket=self._bucket, Key=key, Range=f"bytes={offset}-{offset + size - 1}", **condition
         )

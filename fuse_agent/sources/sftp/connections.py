@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import asyncssh
 
+from ...metrics import Request
+from ..base import quiet
 from . import failures
 from .options import private_key
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
+    from ..base import Tell
     from .options import Logins, Options
 
 T = TypeVar("T")
@@ -85,10 +88,10 @@ class Connections:
         options: Options,
         logins: Logins,
         patience: Patience = PATIENT,
-        on_request: Callable[[str, int, bool], None] = lambda _operation, _status, _again: None,
+        on_request: Tell = quiet,
     ) -> None:
         """
-        :param on_request: told of each request: its name, its status in numbers of HTTP (0 without an answer), whether it is one again
+        :param on_request: told of each request
         """
         self._options, self._logins, self._patience, self._on_request = options, logins, patience, on_request
         self._slots = [_Slot() for _number in range(_CONNECTIONS)]
@@ -112,7 +115,7 @@ class Connections:
         self._thread.join()
         self._loop.close()
 
-    def run(self, operation: str, path: bytes, act: Callable[[Turn], Awaitable[T]]) -> T:
+    def run(self, operation: str, path: bytes, act: Callable[[Turn], Awaitable[T]], sent: int = 0) -> T:
         """From any thread.
 
         :param act: is done again on another connection when one was lost
@@ -120,7 +123,9 @@ class Connections:
         """
         with self._lock:
             work = (
-                None if self._closed else asyncio.run_coroutine_threadsafe(self._try(operation, path, act), self._loop)
+                None
+                if self._closed
+                else asyncio.run_coroutine_threadsafe(self._try(operation, path, act, sent), self._loop)
             )
         try:
             if work is not None:
@@ -140,21 +145,27 @@ class Connections:
         self._aside.add(task)
         task.add_done_callback(self._aside.discard)
 
-    async def _try(self, operation: str, path: bytes, act: Callable[[Turn], Awaitable[T]]) -> T:
+    async def _try(self, operation: str, path: bytes, act: Callable[[Turn], Awaitable[T]], sent: int) -> T:
         before, end = 0, 0.0
         while True:
+            began = self._loop.time()
+
+            def tell(status: int, received: int = 0, began: float = began, again: bool = before > 0) -> None:
+                done = sent if status == 200 else 0
+                self._on_request(Request(operation, status, again, self._loop.time() - began, received, done))
+
             try:
                 async with self._connected() as client, asyncio.timeout(self._patience.answer) as limit:
                     answer = await act(Turn(client, before, limit, self._patience))
             except failures.RAISED as raised:
                 failure = failures.of(raised)
             except OSError as error:  # what we made of an answer
-                self._on_request(operation, failures.answered(error.errno or errno.EIO, "").status, before > 0)
+                tell(failures.answered(error.errno or errno.EIO, "").status)
                 raise
             else:
-                self._on_request(operation, 200, before > 0)
+                tell(200, len(answer) if isinstance(answer, bytes) else 0)
                 return answer
-            self._on_request(operation, failure.status, before > 0)
+            tell(failure.status)
             before += 1
             now = self._loop.time()
             end = end or now + self._patience.total

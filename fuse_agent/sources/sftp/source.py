@@ -33,7 +33,9 @@ from ..base import (
     Source,
     is_name,
     on_empty,
+    quiet,
 )
+from ..rates import OPEN
 from . import failures, reasons
 from .connections import PATIENT, Connections
 from .options import FixedLogin
@@ -41,6 +43,8 @@ from .options import FixedLogin
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
+    from ..base import Tell
+    from ..rates import Gate, Gates
     from .connections import Patience, T, Turn
     from .options import Logins, Options
 
@@ -66,17 +70,20 @@ class SftpSource(Source):
         options: Options,
         logins: Logins | None = None,
         *,
+        gates: Gates = OPEN,
         patience: Patience = PATIENT,
-        on_request: Callable[[str, int, bool], None] = lambda _operation, _status, _again: None,
+        on_request: Tell = quiet,
     ) -> None:
         """
         :param logins: without them that of the options
         """
         self._root, self._insists = options.root, not options.ignores_owners
+        self._gates = gates
         self._server = Connections(options, logins or FixedLogin(options.login), patience, on_request)
 
     def close(self) -> None:
         self._server.close()
+        self._gates.close()
 
     # --- what is there -----------------------------------------------------------------------
 
@@ -91,10 +98,10 @@ class SftpSource(Source):
     def list(self, path: bytes) -> Iterator[Page]:
         place = self._at(path)
 
-        async def act(turn: Turn) -> tuple[list[Listed], int]:
+        async def act(turn: Turn) -> tuple[list[Listed], tuple[bytes, ...]]:
             """All of it: what is begun again on another connection may have another order."""
             listed: list[Listed] = []
-            hidden = 0
+            hidden: list[bytes] = []
             async for one in turn.client.scandir(place):
                 turn.goes_on()
                 name = one.filename if isinstance(one.filename, bytes) else one.filename.encode()
@@ -103,12 +110,12 @@ class SftpSource(Source):
                 try:
                     listed.append(Listed(name, _listed(one.attrs)))
                 except FileNotFoundError:
-                    hidden += 1
-            return listed, hidden
+                    hidden.append(name)
+            return listed, tuple(hidden)
 
         listed, hidden = self._ask("readdir", path, act, lambda client: reasons.of_listing(client, place))
         for start in range(0, len(listed) or 1, _PAGE):
-            yield Page(listed[start : start + _PAGE], hidden if not start else 0)
+            yield Page(listed[start : start + _PAGE], hidden if not start else ())
 
     def read(self, path: bytes, version: bytes, offset: int, size: int) -> bytes:
         async def act(turn: Turn) -> bytes:
@@ -131,6 +138,7 @@ class SftpSource(Source):
                 raise asyncssh.SFTPConnectionLost("it sent less than there is")
             return data
 
+        self._gates.read.admit(size)
         return self._server.run("read", path, act) if size else b""
 
     def target(self, path: bytes) -> bytes:
@@ -153,7 +161,7 @@ class SftpSource(Source):
             async with turn.client.open(
                 unfinished[-1], _NEW, asyncssh.SFTPAttrs(permissions=0o600), encoding=None
             ) as file:
-                await _send(turn, file, descriptor, size)
+                await _send(turn, file, descriptor, size, self._gates.write)
                 there = await _there(turn.client, place)
                 return await _finish(file, size, kept, there)
 
@@ -172,7 +180,7 @@ class SftpSource(Source):
                 raise
 
         try:
-            found = self._ask("write", path, write, lambda client: reasons.of_writing(client, place))
+            found = self._ask("write", path, write, lambda client: reasons.of_writing(client, place), size)
             self._ask("rename", path, name, lambda client: reasons.of_renaming(client, unfinished[-1], place))
             unfinished.pop()
         finally:
@@ -260,7 +268,7 @@ class SftpSource(Source):
     def _at(self, path: bytes) -> bytes:
         return self._root + b"/" + path if path else self._root or b"/"
 
-    def _ask(self, operation: str, path: bytes, act: Callable[[Turn], Awaitable[T]], why: Why) -> T:
+    def _ask(self, operation: str, path: bytes, act: Callable[[Turn], Awaitable[T]], why: Why, sent: int = 0) -> T:
         async def explained(turn: Turn) -> T:
             try:
                 return await act(turn)
@@ -270,7 +278,7 @@ class SftpSource(Source):
                     raise
                 raise OSError(number, os.strerror(number), path) from error
 
-        return self._server.run(operation, path, explained)
+        return self._server.run(operation, path, explained, sent)
 
     def _keep(self, path: bytes, kept: Kept, insists: bool) -> Found:
         place = self._at(path)
@@ -367,12 +375,15 @@ async def _leads(client: asyncssh.SFTPClient, place: bytes) -> bytes:
         return b""
 
 
-async def _send(turn: Turn, file: asyncssh.SFTPClientFile, descriptor: int, size: int) -> None:
+async def _send(turn: Turn, file: asyncssh.SFTPClientFile, descriptor: int, size: int, gate: Gate) -> None:
     done = 0
     while done < size:
         piece = await asyncio.to_thread(os.pread, descriptor, min(_PIECE, size - done), done)
         if not piece:
             raise OSError(errno.EIO, f"the staged file has {done} bytes, but should have {size}")
+        for part in gate.parts(len(piece)):
+            await asyncio.to_thread(gate.admit_part, part)
+            turn.goes_on()
         await file.write(piece, done)
         turn.goes_on()
         done += len(piece)

@@ -185,6 +185,16 @@ class Vault:
             lambda: kv.v2.read_secret_version(path, mount_point=engine, raise_on_deleted_version=True)["data"]["data"],
         )
 
+    def keep_token(self) -> None:
+        """One that was given to us lives on, when half of its time is over: for who reads again and again."""
+        if self._server.method != "token":
+            return
+        # The policy that every token has allows both; one that has another ends when it ends.
+        with contextlib.suppress(self._errors.VaultError, self._network, KeyError, TypeError):
+            told = self._client.auth.token.lookup_self()["data"]
+            if told["renewable"] and told["ttl"] * 2 < (told.get("period") or told["creation_ttl"]):
+                self._client.auth.token.renew_self()
+
     def _version(self, engine: str) -> int:
         """As Vault's own command asks for it, which any token may that may read something of the engine."""
         if engine not in self._versions:

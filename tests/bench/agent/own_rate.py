@@ -9,6 +9,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from paddleflow_fuse.sources.base import quiet
 from paddleflow_fuse.sources.make import Wanted, make
 
 _PIECE = 8 << 20
@@ -17,7 +18,7 @@ _AT_ONCE = 8
 
 def main() -> None:
     wanted = json.loads(sys.stdin.readline())
-    source = make(Wanted(wanted["url"], wanted["properties"], "", wanted["secrets"]), lambda _name, _code, _again: None)
+    source = make(Wanted(wanted["url"], wanted["properties"], "", wanted["secrets"]), quiet)
     print("ready", flush=True)
     sys.stdin.readline()
     begin = time.perf_counter()

@@ -48,6 +48,20 @@ def refusal(server: Server, engine: str = "secret", path: str = "team/corpus") -
     return str(caught.value)
 
 
+def test_a_token_that_was_given_is_renewed_when_half_of_it_is_over(standing: StandIn) -> None:
+    for left, kept in ((1801, 1801), (1799, 3600)):
+        standing.left = left
+        with vault.opened(by_token(standing)) as client:
+            client.keep_token()
+        assert standing.left == kept
+    role, secret = standing.approle("ci", "secret/data/team/corpus")
+    server = vault.resolve({"url": standing.url, "auth_method": "approle", "role_id": role, "secret_id": secret}, {})
+    standing.left = 1
+    with vault.opened(server) as client:
+        client.keep_token()  # ends with us
+    assert standing.left == 1
+
+
 # ---- who is asked ------------------------------------------------------------------------------------------------------
 
 

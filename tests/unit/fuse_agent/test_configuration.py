@@ -71,5 +71,16 @@ def test_what_one_session_did_not_store_another_does() -> None:
     def tag(**given: str) -> str:
         return configuration.tag(configuration.read("s3://bucket/a", {**S3, **given}))
 
-    assert tag() == tag(session="pyfuse3") == tag(session="direct", secretKey="other")
+    assert (
+        tag() == tag(**{"rate-limit-read": "1Mi"}) == tag(session="pyfuse3") == tag(session="direct", secretKey="other")
+    )
     assert tag() != tag(profile="large")
+
+
+def test_rates_are_of_the_mount_and_of_the_machine() -> None:
+    options = {**S3, "rate-limit-read": "10M", "node-rate-limit-write": "1Ki"}
+    found = configuration.rates(configuration.read("s3://bucket", options), "/own", "/shared")
+    assert found.read == [("/own/rate-limit-read", 10_000_000), ("/shared/node-rate-limit-read", 0)]
+    assert found.write == [("/own/rate-limit-write", 0), ("/shared/node-rate-limit-write", 1024)]
+    with pytest.raises(configuration.OptionsError, match=r"rate-limit-read is '0.5', but must be 0, or at least 1"):
+        configuration.read("s3://bucket", {**S3, "rate-limit-read": "0.5"})

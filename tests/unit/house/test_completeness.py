@@ -36,7 +36,7 @@ WITHOUT = [
     *(
         Without(noun, "definition", f"properties.{name}", _SECRET)
         for noun in ("filesystem", "filesystem_link")
-        for name in ("secretKey", "sessionToken", "password", "privateKey", "keyTabData")
+        for name in ("secretKey", "customerKey", "sessionToken", "password", "privateKey", "keyTabData")
     ),
     *(
         Without(noun, "definition", "vault", "Read by the module: what it finds stands in a Secret.")

@@ -49,6 +49,11 @@ MOUNT: dict[str, Field] = {
     "path-cache-expire": {**_AMOUNT, "default": 1},
     "attr-timeout": {**_AMOUNT, "default": 1},
     "entry-timeout": {**_AMOUNT, "default": 1},
+    # Bytes a second that pass between the agent and the store, 0 for as many as do: of this mount, and of all of the machine together.
+    "rate-limit-read": {**_AMOUNT, "default": 0},
+    "rate-limit-write": {**_AMOUNT, "default": 0},
+    "node-rate-limit-read": {**_AMOUNT, "default": 0},
+    "node-rate-limit-write": {**_AMOUNT, "default": 0},
     # How the agent runs.
     "grace": {**_AMOUNT, "default": 30},
     "deadline": {**_AMOUNT, "default": 300},
@@ -60,6 +65,7 @@ MOUNT: dict[str, Field] = {
 RETIRED: dict[str, Field] = {
     name: {"type": "string"} for name in ("disable-xattrs", "ignore-security-labels", "skip-check-links")
 }
+RATES = tuple(name for name in MOUNT if "rate-limit" in name)
 _LEAST_FREE = quantity.parse("0.1")
 _LONGEST_SPIN = quantity.parse("1m")
 
@@ -99,6 +105,9 @@ def _faults(mount: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("free-space-ratio",), show(mount["free-space-ratio"]), "from 0.1 to below 1")
     if quantity.parse(mount["spin"]) > _LONGEST_SPIN:
         yield Problem(("spin",), show(mount["spin"]), "at most 1m, a thousandth of a second")
+    for name in RATES:
+        if 0 < quantity.parse(mount[name]) < quantity.UNIT:
+            yield Problem((name,), show(mount[name]), "0, or at least 1")
     if mount["profile"] == "small" and not mount["read-only"]:
         remedy = "Without opens nobody hears when a file is closed after it was written."
         yield Problem(("profile",), "'small'", "given beside read-only", remedy)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .table import Field
 
 
+_KEY_BYTES = 32
+
+
 def type_of(url: str) -> str:
     return url.partition("://")[0]
 
@@ -60,7 +63,7 @@ def _properties(kind: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     given, store = spec.get("properties", {}), STORES[kind]
     pointed = spec.get("vault", {}).get("keys", {})
     named = {**pointed, **given}
-    elsewhere = "secretRef" in spec
+    elsewhere = "secretRef" in spec or "webIdentityTokenFile" in given
     needs = [*store["needs"], *([] if elsewhere else store["credentials"]), *_more_needs(kind, named, elsewhere)]
     known = {*store["needs"], *store["credentials"], *store["may"]}
     for place, names in ((("properties",), given), (("vault", "keys"), pointed)):
@@ -74,6 +77,7 @@ def _properties(kind: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     if "blockSize" in given and not _whole(given["blockSize"]):
         yield Problem(("properties", "blockSize"), show(given["blockSize"]), "a whole number of bytes above 0")
     yield from _doubled(spec, given, pointed)
+    yield from _encrypted(given, named, elsewhere)
     yield from _kerberos(given)
 
 
@@ -94,6 +98,24 @@ def _doubled(spec: Mapping[str, Any], given: Mapping[str, Any], pointed: Mapping
             yield Problem(("vault", "keys", name), "given", f"left out beside properties.{name}")
 
 
+def _encrypted(given: Mapping[str, Any], named: Mapping[str, Any], elsewhere: bool) -> Iterator[Problem]:
+    import binascii  # only where there is a key
+
+    how = given.get("encryption")
+    if how == "SSE-C" and "customerKey" not in named and not elsewhere:
+        yield Problem(("properties", "customerKey"), "missing", "given for encryption SSE-C")
+    for name, wanted in (("customerKey", "SSE-C"), ("kmsKeyId", "SSE-KMS")):
+        if name in named and how != wanted:
+            yield Problem(("properties", name), "given", f"left out but for encryption {wanted}")
+    if "customerKey" in given:
+        try:
+            size = len(binascii.a2b_base64(given["customerKey"], strict_mode=True))
+        except ValueError:
+            size = 0
+        if size != _KEY_BYTES:
+            yield Problem(("properties", "customerKey"), HIDDEN, f"{_KEY_BYTES} bytes in base64")
+
+
 def fill(spec: Mapping[str, Any], secret: Mapping[str, object]) -> tuple[dict[str, Any], list[Problem]]:
     """A declaration with what a secret in Vault says for it, kept aside as `vault` itself is, and what is wrong with that."""
     keys = spec["vault"]["keys"]
@@ -109,7 +131,8 @@ def fill(spec: Mapping[str, Any], secret: Mapping[str, object]) -> tuple[dict[st
     fields: dict[str, Field] = {name: {**PROPERTIES[name], "secret": True} for name in HELD}
     values, wrong = check.read(fields, {name: secret.get(key) for name, key in keys.items()})
     if not wrong:
-        wrong = list(_kerberos({**spec.get("properties", {}), **values}))
+        whole = {**spec.get("properties", {}), **values}
+        wrong = [*_kerberos(whole), *_encrypted(whole, whole, elsewhere=False)]
     problems += [problem._replace(path=("vault", "keys", problem.path[-1])) for problem in wrong]
     return {**spec, "vault": {**spec["vault"], "values": values}}, problems
 

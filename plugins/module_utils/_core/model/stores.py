@@ -30,7 +30,18 @@ _LOCAL = r"(?P<path>/[^/\x00-\x1f][^\x00-\x1f]*)"
 
 # Of file systems that the agent shows, whose store knows no owners of its own.
 _SHOWN = ["uid", "gid", "dirMode", "fileMode", "umask", "ignoreOwnership", "relaxedOpen"]
-_OBJECTS = ["s3ForcePathStyle", "insecureSkipVerify", "implicitDirectories", "persistAttributes", *_SHOWN]
+_LENT = ["sts", "stsEndpoint", "duration", "acl", "sessionToken"]
+_OBJECTS = [
+    "s3ForcePathStyle",
+    "insecureSkipVerify",
+    "implicitDirectories",
+    "persistAttributes",
+    "storageClass",
+    *_LENT,
+    *_SHOWN,
+]
+# Of S3 itself, and of those that have learnt it.
+_S3 = ["roleArn", "webIdentityTokenFile", "encryption", "kmsKeyId", "customerKey", "requesterPays", "checksums"]
 KERBEROS = ["principal", "realm", "kdc", "nameNodePrincipal"]
 
 STORES: dict[str, Store] = {
@@ -39,14 +50,14 @@ STORES: dict[str, Store] = {
         "pattern": rf"s3://(?P<bucket>[^/@\s]+){_PATH}?",
         "needs": ["endpoint"],
         "credentials": ["accessKey", "secretKey"],
-        "may": ["region", *_OBJECTS],
+        "may": ["region", *_S3, *_OBJECTS],
     },
     "bos": {
         "form": "bos://<bucket>/<path>",
         "pattern": rf"bos://(?P<bucket>[^/@\s]+){_PATH}?",
         "needs": ["endpoint"],
         "credentials": ["accessKey", "secretKey"],
-        "may": ["region", "sts", "duration", "acl", "sessionToken", *_OBJECTS],
+        "may": ["region", *_OBJECTS],
     },
     "hdfs": {
         "form": "hdfs://<host:port>[,<host:port>...]/<path>",
@@ -129,6 +140,15 @@ PROPERTIES: dict[str, Field] = {
     "sts": _BOOL,
     "duration": {"type": "int", "min": 60, "max": 129600},
     "acl": {"type": "string", "min": 1, "max": 65536},
+    "stsEndpoint": {"type": "string", "pattern": r"^https?://[^/@\s]+$", "max": 1024},
+    "roleArn": {"type": "string", "min": 20, "max": 2048},
+    "webIdentityTokenFile": {"type": "string", "pattern": r"^(/[^/\x00-\x1f]+)+$", "max": 1024},
+    "encryption": {"type": "string", "enum": ["SSE-S3", "SSE-KMS", "SSE-C"]},
+    "kmsKeyId": _TEXT,
+    "customerKey": _SECRET,
+    "requesterPays": _BOOL,
+    "checksums": _BOOL,
+    "storageClass": {"type": "string", "pattern": "^[A-Z][A-Z0-9_]*$", "max": 64},
     "user": _TEXT,
     "group": _TEXT,
     "username": _TEXT,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from paddleflow_fuse.sources.base import Kept
 from paddleflow_fuse.sources.local import LocalSource
+from paddleflow_fuse.sources.rates import Gate, Gates
 
 from tests.support.source_suite import KeepingSuite, failing, names, store
 
@@ -74,9 +75,27 @@ def test_what_somebody_left_who_died_keeps_no_folder(tmp_path: Path, source: Loc
     assert names(source, b"new") == [b"file"]
 
 
+def test_what_is_read_and_stored_passes_the_gates(tmp_path: Path) -> None:
+    passed: dict[str, int] = {"read": 0, "write": 0}
+
+    class Counting(Gate):
+        def __init__(self, way: str) -> None:
+            super().__init__()
+            self._way = way
+
+        def admit(self, size: int) -> None:
+            passed[self._way] += size
+
+    source = LocalSource(str(tmp_path), Gates(Counting("read"), Counting("write")))
+    found = store(source, b"a", b"x" * 1000)
+    source.read(b"a", found.version, 10, 100)
+    source.close()
+    assert passed == {"read": 100, "write": 1000}
+
+
 def test_what_is_no_file_is_hidden_and_counted(tmp_path: Path, source: LocalSource) -> None:
     os.mkfifo(tmp_path / "root/pipe")
-    assert [(page.listed, page.hidden) for page in source.list(b"")] == [([], 1)]
+    assert [(page.listed, page.hidden) for page in source.list(b"")] == [([], (b"pipe",))]
     with failing(errno.ENOENT):
         source.find(b"pipe")
 

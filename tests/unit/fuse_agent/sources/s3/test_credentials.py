@@ -83,7 +83,7 @@ class Lender:
 def test_keys_are_asked_for_before_they_end_and_no_more_often_than_needed() -> None:
     lender = Lender()
     keeper = Keeper(lender, lambda: lender.now)
-    for now, key in ((1000, "key-1"), (1049, "key-1"), (1051, "key-2"), (1100, "key-2"), (1102, "key-3")):
+    for now, key in ((1000, "key-1"), (1019, "key-1"), (1021, "key-2"), (1040, "key-2"), (1042, "key-3")):
         lender.now = now
         assert keeper.current().key == key
 
@@ -95,9 +95,54 @@ def test_keys_that_cannot_be_renewed_serve_until_they_end(caplog: pytest.LogCapt
     lender.now, lender.fails = 1060, True
     assert keeper.current().key == "key-1"
     assert "good for 40 s more" in caplog.text
-    lender.now = 1100
-    with pytest.raises(PermissionError):
-        keeper.current()
+    asked = lender.asked
+    lender.now = 1064
+    assert keeper.current().key == "key-1"
+    assert lender.asked == asked  # whoever has none today is left alone for a while
+    for now in (1100, 1101, 1120):
+        lender.now = now
+        with pytest.raises(PermissionError, match="nothing is lent today"):
+            keeper.current()
+    assert len(caplog.records) == 1  # told once
+    lender.now, lender.fails = 1130, False
+    assert keeper.current().key.startswith("key-")  # by itself
+    assert keeper.current().expires == 1230
+
+
+class Once:
+    """What lies somewhere, and is not there any more."""
+
+    def __init__(self) -> None:
+        self.there, self.asked = True, 0
+
+    def credentials(self) -> Credentials:
+        self.asked += 1
+        if not self.there:
+            raise PermissionError("it is away")
+        return Credentials("key", "planted", holds=60)
+
+
+def test_keys_without_an_end_serve_on_when_who_keeps_them_is_away(caplog: pytest.LogCaptureFixture) -> None:
+    once, now = Once(), [1000.0]
+    keeper = Keeper(once, lambda: now[0])
+    keeper.current()
+    once.there = False
+    for moment, asked in ((1059, 1), (1060, 2), (1064, 2), (1066, 3), (99999, 4)):
+        now[0] = moment
+        assert (keeper.current().key, once.asked) == ("key", asked)
+    assert [record.message for record in caplog.records] == [
+        "it is away: the keys in use are good until they are refused"
+    ]
+
+
+def test_who_gives_refused_keys_again_is_not_asked_by_each_request() -> None:
+    once, now = Once(), [1000.0]
+    keeper = Keeper(once, lambda: now[0])
+    refused = keeper.current()
+    for moment, asked in ((1001, 2), (1002, 2), (1007, 3)):
+        now[0] = moment
+        assert not keeper.renewed(refused)
+        assert once.asked == asked
 
 
 def test_what_was_refused_is_compared_with_what_there_is_now() -> None:

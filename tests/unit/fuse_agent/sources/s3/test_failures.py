@@ -96,7 +96,10 @@ def test_an_answer_that_stops_is_cut_off(tried: Tried, key: str) -> None:
         (refused(403, "RequestTimeTooSkewed"), errno.EACCES, "set this machine's clock"),
         (refused(403, "InvalidObjectState"), errno.EIO, "restore it from the archive"),
         (refused(404, "NoSuchKey"), errno.ENOENT, "see whether it was removed"),
-        (refused(404, "NoSuchBucket"), errno.ENOENT, "create the bucket, or correct"),
+        (refused(404, "NoSuchBucket"), errno.EIO, "create the bucket, or correct"),  # its files are not gone
+        (refused(403, "QuotaExceeded"), errno.EDQUOT, "raise the bucket's quota"),
+        (refused(507, "XMinioStorageFull"), errno.ENOSPC, "give the store more room"),
+        (refused(400, "XMinioAdminBucketQuotaExceeded"), errno.EDQUOT, "raise the bucket's quota"),
         (refused(400, "KeyTooLongError"), errno.ENAMETOOLONG, "take a shorter name"),
         (refused(400, "InvalidArgument"), errno.EIO, "400 InvalidArgument: because; see whether the store is well"),
         (refused(507, "StorageFull"), errno.ENOSPC, "give the store more room"),

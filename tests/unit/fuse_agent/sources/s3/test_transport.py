@@ -11,14 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from paddleflow_fuse.sources.base import quiet
+from paddleflow_fuse.sources.rates import Gate, Gates
 from paddleflow_fuse.sources.s3 import multipart
-from paddleflow_fuse.sources.s3.credentials import FileCredentials
+from paddleflow_fuse.sources.s3.credentials import FileCredentials, Fixed, Keeper
 from paddleflow_fuse.sources.s3.multipart import Sizes
-from paddleflow_fuse.sources.s3.options import Patience
+from paddleflow_fuse.sources.s3.near import NearStore
+from paddleflow_fuse.sources.s3.options import PATIENT, Patience
 from paddleflow_fuse.sources.s3.store import S3Store
 
 from tests.support.kube_stub import PATIENCE, Handler, Seen, Step, answer
-from tests.support.s3_stub import Stub, found, part, s3_stub, stored
+from tests.support.s3_stub import KEYS, Stub, found, part, refused, s3_stub, stored
 
 from .conftest import Tried
 
@@ -119,3 +122,35 @@ def test_who_waits_for_a_store_is_let_go_when_it_is_closed(tried: Tried) -> None
     assert not reader.is_alive()
     assert len(told) == 1
     assert "was given up" in told[0]
+
+
+class Counted(Gate):
+    def __init__(self) -> None:
+        super().__init__()
+        self.passed = 0
+
+    def admit(self, size: int) -> None:
+        self.passed += size
+
+
+def test_what_is_read_and_sent_passes_the_gates_once_however_often_it_is_tried(tried: Tried) -> None:
+    read, write = Counted(), Counted()
+    store = tried.store(gates=Gates(read, write), sizes=Sizes(put=8))
+    begun = answer(200, b"<R><UploadId>upload-1</UploadId></R>")
+    complete = answer(200, b"<R><ETag>&quot;v2&quot;</ETag></R>")
+    descriptor = os.memfd_create("staged")
+    os.write(descriptor, b"123456789")
+    tried.stub.steps += [refused(503, "SlowDown"), part(b"abc", 3)]
+    store.get("key", b"", 0, 3)
+    assert (read.passed, write.passed) == (3, 0)
+    tried.stub.steps += [refused(503, "SlowDown"), stored(), found(3)]
+    store.put("key", descriptor, 3, {})
+    assert (read.passed, write.passed) == (3, 3)
+    tried.stub.steps += [begun, refused(503, "SlowDown"), stored(), complete, found(9)]
+    store.put("key", descriptor, 9, {})
+    os.close(descriptor)
+    assert (read.passed, write.passed) == (3, 12)
+    near = Counted()
+    tried.stub.steps += [part(b"abc", 3)]
+    NearStore(tried.stub.options, Keeper(Fixed(KEYS)), PATIENT, quiet, near).get("key", b"", 0, 3)
+    assert near.passed == 3
