@@ -91,6 +91,7 @@ def settings(configuration: Configuration, uid: int, gid: int, mounted_ns: int) 
         without_open=without_open(configuration),
         ignores_owners=given.get("ignoreOwnership", False),
         capacity=model.size(mount["capacity"]),
+        conflict_fails=mount["conflict"] == "fail",
         identity=identity(configuration),
         block=model.size(mount["block-size"]),
         read_ahead=model.size(mount["data-read-ahead-size"]),

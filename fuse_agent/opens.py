@@ -117,8 +117,8 @@ class Opens:
         :param bind: gives the kernel the file below that has all of the node, and returns its number; None without one
         :raises OtherwiseOpenError:
         """
-        if request in self._requests:
-            return self.get(self._requests[request])
+        if before := self.asked(request):
+            return before
         opened = self._opened.get(node)
         now, staged = (opened.mode, bool(opened.stage)) if opened else (Mode.CLOSED, False)
         mode = decide(now, staged, writes, bind is not None)
@@ -129,6 +129,11 @@ class Opens:
             opened = self._opened[node] = _Opened(mode, backing, stage)
         opened.stage = opened.stage or stage
         return self._record(node, request, writes, opened)
+
+    def asked(self, request: int) -> Handle | None:
+        """What that request opened."""
+        number = self._requests.get(request)
+        return None if number is None else self.get(number)
 
     def get(self, number: int) -> Handle:
         """

@@ -91,6 +91,16 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("paths", nargs="*")
     one.set_defaults(run_command=_clear)
 
+    one = verbs.add_parser(
+        "resolve", help="say what becomes of a file that a newer version overtook (status: conflicts)"
+    )
+    one.add_argument("point", type=Path)
+    one.add_argument(
+        "take", choices=("ours", "theirs"), help="ours replaces what is there, theirs stays and ours is removed"
+    )
+    one.add_argument("paths", nargs="+", help="from the root of the mount")
+    one.set_defaults(run_command=_resolve)
+
     one = verbs.add_parser("clean-cache", help="remove a cache folder that no agent holds")
     one.add_argument("folder", type=Path)
     one.set_defaults(run_command=_clean)
@@ -172,6 +182,16 @@ def _clear(given: argparse.Namespace) -> int:
         if "cleared" in line:
             print(f"{line['cleared']} files will be fetched anew")
     return 0
+
+
+def _resolve(given: argparse.Namespace) -> int:
+    done = [
+        line["resolved"]
+        for line in ask(given.run, given.point, "resolve", paths=given.paths, take=given.take)
+        if "resolved" in line
+    ]
+    print(f"{sum(done)} files are resolved")
+    return 0 if all(done) else _FAILED
 
 
 def _clean(given: argparse.Namespace) -> int:

@@ -72,3 +72,14 @@ def without(wanted: list[Range], taken: list[Range]) -> list[Range]:
 
 def overlap(one: Range, other: Range) -> bool:
     return one.offset < other.end and other.offset < one.end
+
+
+def joined(ranges: list[Range]) -> list[Range]:
+    """Those that touch are one."""
+    found: list[Range] = []
+    for one in ranges:
+        if found and found[-1].end == one.offset:
+            found[-1] = Range(found[-1].offset, found[-1].size + one.size)
+        else:
+            found.append(one)
+    return found

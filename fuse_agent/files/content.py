@@ -11,7 +11,7 @@ import inspect
 import os
 from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ..cache.disk import key
 from ..cache.errors import FullError
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .view import Settings
     from .work import Flight, Work
 
+    Loaded = TypeVar("Loaded")
 # Fetched whole by one request, as soon as anything of it is wanted.
 SMALL: Final = 1 << 20
 # Requests that one file has on their way.
@@ -80,14 +81,16 @@ class Content:
             self._fetch(asked, window)
         return found
 
-    async def whole_range(self, one: Range) -> bytes:
-        """All of it, from wherever it is."""
-        parts = []
-        for offset in range(one.offset, one.end, LARGEST):
-            found = self.read(-1, offset, min(LARGEST, one.end - offset))
-            part = await found if inspect.isawaitable(found) else found
-            parts.append(bytes(part))
-        return b"".join(parts)
+    async def whole_range(self, one: Range, ahead: bool) -> bytes:
+        """All of it, from wherever it is.
+
+        :param ahead: what follows will be wanted, too
+        """
+        if not ahead:
+            found = self._at_hand(one)
+            return bytes(await self._read(one, 0) if found is None else found)
+        soon = self.read(-1, *one)
+        return bytes(await soon if inspect.isawaitable(soon) else soon)
 
     def leave(self, handle: int) -> None:
         self._readers.pop(handle, None)
@@ -281,11 +284,25 @@ class Contents:
             self.drop(node)
 
     async def fetch(self, content: Content, one: Range, of_now: bool) -> None:
-        path = self._path(content)
-        self._kept_by(content, await self.work.fetch(self._load, path, content, one, of_now))
+        def load(path: bytes) -> File | None:
+            return self._load(path, content, one, of_now)
+
+        self._kept_by(content, await self._there(content, load))
 
     async def direct(self, content: Content, asked: Range) -> bytes | memoryview:
-        return await self.work.fetch(self._get, self._path(content), content.version, asked, False)
+        return await self._there(content, lambda path: self._get(path, content.version, asked, False))
+
+    async def _there(self, content: Content, load: Callable[[bytes], Loaded]) -> Loaded:
+        """From where it is, also when it is moved meanwhile."""
+        path = self._path(content)
+        try:
+            return await self.work.fetch(load, path)
+        except ChangedError:
+            await self._names.settled(path)
+            now = self._path(content)
+            if now == path:
+                raise
+        return await self.work.fetch(load, now)
 
     def _path(self, content: Content) -> bytes:
         """Others may have replaced it: who has it open reads on where the source keeps versions.

@@ -7,6 +7,7 @@ the old one by its name is told to look it up again.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import stat
 from functools import partial
@@ -24,7 +25,7 @@ from .oddities import Oddities
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..nodes.records import Known
     from ..nodes.table import Child, Nodes
@@ -73,6 +74,7 @@ class Names:
         self._is_open, self._written = is_open, written
         self.changes = Changes()
         self.hidden, self.shadowed = Oddities(), Oddities()
+        self._moving: dict[trio.Event, tuple[bytes, ...]] = {}
         self._listings: dict[int, _Listing] = {}
         if not nodes.known(ROOT).number:
             nodes.set(ROOT, view.known(Found(Kind.FOLDER), ROOT, settings, view.now()))
@@ -86,6 +88,31 @@ class Names:
     def below(self, parent: int, name: bytes) -> bytes:
         _fit(name)
         return b"/".join([*self._nodes.path(parent), name])
+
+    # --- names that are being moved ----------------------------------------------------------
+
+    @contextlib.contextmanager
+    def moving(self, *paths: bytes) -> Iterator[None]:
+        """Until it is known here where they are: the source may have moved them, or some of what is below them."""
+        done = trio.Event()
+        self._moving[done] = paths
+        self.changes.touch(*paths)
+        try:
+            yield
+        finally:
+            self.changes.touch(*paths)
+            del self._moving[done]
+            done.set()
+
+    async def settled(self, path: bytes) -> None:
+        while (done := self._moved_with(path)) is not None:
+            await done.wait()
+
+    def _moved_with(self, path: bytes) -> trio.Event | None:
+        for done, paths in self._moving.items():
+            if any(path == one or path.startswith(one + b"/") for one in paths):
+                return done
+        return None
 
     # --- one name ----------------------------------------------------------------------------
 
@@ -142,6 +169,8 @@ class Names:
 
     def _take(self, parent: int, name: bytes, found: Found | None, moment: int) -> int:
         node = self._nodes.find(parent, name)
+        if node and self._moving and self._moved_with(self.below(parent, name)):
+            return node  # what is known of it holds until it has its place
         if node and self.is_held(node) and found is None:
             return node  # what is written is stored when it is closed
         if found is None:
@@ -277,7 +306,8 @@ class Names:
 
     def _take_listed(self, folder: int, path: bytes, told: Told, listing: int, began: int, moment: int) -> None:
         node = self._nodes.find(folder, told.name)
-        if not (node and self.is_held(node)) and not self._is_touched(began, path, told.name):
+        kept = node and (self.is_held(node) or self._is_moved(path, told.name))
+        if not kept and not self._is_touched(began, path, told.name):
             node = self.take(folder, told.name, told.found, moment, node)
         if node:
             self._nodes.seen(node, listing)
@@ -288,6 +318,7 @@ class Names:
         while row := self._row(folder, after):
             for child in row:
                 seen = self._nodes.was_seen(child.node, listing) or self.is_held(child.node)
+                seen = seen or self._is_moved(path, child.name)
                 if not seen and not self._is_touched(began, path, child.name):
                     self._nodes.unname(child.node)
             after = row[-1].order
@@ -303,6 +334,9 @@ class Names:
 
     def _is_touched(self, began: int, path: bytes, name: bytes) -> bool:
         return self.changes.since(began, path + b"/" + name if path else name)
+
+    def _is_moved(self, path: bytes, name: bytes) -> bool:
+        return bool(self._moving) and self._moved_with(path + b"/" + name if path else name) is not None
 
     def _page(self, node: int, after: int, room: int, plus: bool) -> list[Listed]:
         """As many as fit."""

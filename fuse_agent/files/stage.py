@@ -12,6 +12,7 @@ import fcntl
 import json
 import mmap
 import os
+import re
 import signal
 import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -31,26 +32,11 @@ _FILLED, _WRITTEN = 1, 2  # of a piece; 0 is not here
 COMPARED: Final = 8 << 20
 SETTLED: Final = 20_000_000  # nanoseconds: two writes within less may show the same time
 _STEP: Final = 1 << 20
-_NOTE, _MAP = ".json", ".map"
+_NOTE, _MAP, _NEW = ".json", ".map", ".new"
+_SAME: Final = re.compile(rb"[\x00\x01]+")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 _BEGIN_WRITEBACK: Final = 1 | 2  # what is being written waits, then all that is dirty is begun
-
-
-class Note(NamedTuple):
-    """
-    :ivar path: what it becomes
-    :ivar before: the version that it replaces, b"" for none
-    :ivar base: how many bytes of that one it still holds where nothing was written
-    """
-
-    path: bytes
-    before: bytes = b""
-    base: int = 0
-    mode: int | None = None
-    uid: int | None = None
-    gid: int | None = None
-    waits: bool = False  # closed by all, and the source would not take it yet
 
 
 class Stored(NamedTuple):
@@ -62,22 +48,58 @@ class Stored(NamedTuple):
     sum: int  # of its content, 0 for a large one
 
 
-class Stage:
-    """
+class Note(NamedTuple):
+    """What whoever comes after this process has to know of it.
+
+    :ivar path: what it becomes
+    :ivar before: the version that it replaces, b"" for none
     :ivar stored: what the source has of it
     :ivar kept: whether somebody set an owner, a mode or a time that the source does not have
+    :ivar poisoned: the errno of a write that failed: what is here is not what was written
+    :ivar base: how many bytes of that one it still holds where nothing was written
+    """
+
+    path: bytes
+    before: bytes = b""
+    base: int = 0
+    mode: int | None = None
+    uid: int | None = None
+    gid: int | None = None
+    waits: bool = False  # closed by all, and the source would not take it yet
+    stored: Stored | None = None
+    kept: bool = False
+    poisoned: int = 0
+    alone: bool = False  # it is to be the first of its name
+    overtaken: bool = False  # the source has a newer one, so that nobody stores it unasked
+
+
+class Stage:
+    """
+    :ivar found: whether a process before this one began it
     :ivar retried: closed by all, and somebody tries to store it again and again
     :ivar watched: closed by all, and somebody looks whether it is mapped still
-    :ivar poisoned: the errno of a write that failed: what is here is not what was written
     """
 
     def __init__(self, folder: Path, number: int, descriptor: int, note: Note, present: mmap.mmap | None) -> None:
         self._folder, self.number, self.descriptor, self.note = folder, number, descriptor, note
         self._present = present
-        self.stored: Stored | None = None
-        self.kept = self.retried = self.watched = False
-        self.poisoned = 0
+        self.retried = self.watched = self.found = False
         self.lock = trio.Lock()  # of what is written, filled or stored
+
+    @property
+    def stored(self) -> Stored | None:
+        return self.note.stored
+
+    @property
+    def poisoned(self) -> int:
+        return self.note.poisoned
+
+    def _poison(self, error: OSError) -> None:
+        poisoned = self.note._replace(poisoned=error.errno or errno.EIO)
+        try:
+            self.say(poisoned)
+        except OSError:  # as the disk is full
+            self.note = poisoned
 
     @property
     def whole(self) -> bool:
@@ -117,7 +139,7 @@ class Stage:
             while done < len(data):
                 done += os.pwrite(self.descriptor, data[done:], offset + done)
         except OSError as error:
-            self.poisoned = error.errno or errno.EIO
+            self._poison(error)
             raise
         if self._present is not None:
             for piece in range(offset // PIECE, min(-(-(offset + done) // PIECE), len(self._present))):
@@ -131,7 +153,7 @@ class Stage:
         try:
             os.ftruncate(self.descriptor, size)
         except OSError as error:
-            self.poisoned = error.errno or errno.EIO
+            self._poison(error)
             raise
 
     def say(self, note: Note) -> None:
@@ -140,6 +162,34 @@ class Stage:
             return
         self.note = note
         write_note(self._folder, self.number, note)
+
+    def same(self) -> list[Range]:
+        """What is as it was before, in order."""
+        if self._present is None:
+            return []
+        pieces = re.finditer(_SAME, self._present)
+        runs = [
+            Range(run.start() * PIECE, min(run.end() * PIECE, self.note.base) - run.start() * PIECE) for run in pieces
+        ]
+        return [run for run in runs if run.size > 0]
+
+    def rebase(self, note: Note) -> None:
+        """What is here is what the source has, of which this says the version: what is written from now on is new."""
+        if self._present is None:
+            self.say(note)
+            return
+        size = self.status().st_size
+        more = -(-size // PIECE) - len(self._present)
+        if more > 0:
+            map_ = self._folder / f"{self.number}{_MAP}"
+            unfinished = map_.with_suffix(f"{_MAP}{_NEW}")
+            unfinished.write_bytes(self._present[:] + bytes([_FILLED]) * more)
+            unfinished.rename(map_)
+            self._present.close()
+            self._present = _mapped(map_)
+        self.say(note._replace(base=size))
+        # Last: until then who finds it sends more than has to be sent.
+        self._present[:] = self._present[:].replace(bytes([_WRITTEN]), bytes([_FILLED]))
 
     def is_untouched(self) -> bool:
         """Whether all of it is what was there before."""
@@ -208,24 +258,24 @@ class Staging:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder = folder
+        self.folder = folder
         self._last = max((int(one.stem) for one in folder.iterdir() if one.stem.isdecimal()), default=0)
 
     def begin(self, note: Note) -> Stage:
         """An empty one; with ``note.base`` one that holds as much of what was there before, none of which is here yet."""
         self._last += 1
         number = self._last
-        write_note(self._folder, number, note)
-        path = self._folder / str(number)
+        write_note(self.folder, number, note)
+        path = self.folder / str(number)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         present = None
         if note.base:
             os.ftruncate(descriptor, note.base)
-            map_ = self._folder / f"{number}{_MAP}"
+            map_ = self.folder / f"{number}{_MAP}"
             map_.touch(0o600)
             os.truncate(map_, -(-note.base // PIECE))  # of which no more takes room than is noted
             present = _mapped(map_)
-        return Stage(self._folder, number, descriptor, note, present)
+        return Stage(self.folder, number, descriptor, note, present)
 
     def open(self, number: int) -> Stage:
         """One that another process began.
@@ -233,14 +283,16 @@ class Staging:
         :raises FileNotFoundError: of one that is not there
         :raises ValueError: when its note cannot be read
         """
-        note = read_note(self._folder, number)
-        descriptor = os.open(self._folder / str(number), os.O_RDWR | os.O_CLOEXEC)
-        map_ = self._folder / f"{number}{_MAP}"
-        return Stage(self._folder, number, descriptor, note, _mapped(map_) if map_.exists() else None)
+        note = read_note(self.folder, number)
+        descriptor = os.open(self.folder / str(number), os.O_RDWR | os.O_CLOEXEC)
+        map_ = self.folder / f"{number}{_MAP}"
+        stage = Stage(self.folder, number, descriptor, note, _mapped(map_) if map_.exists() else None)
+        stage.found = True
+        return stage
 
     def left(self) -> Iterator[int]:
         """Numbers of those that lie here."""
-        for one in sorted(self._folder.iterdir()):
+        for one in sorted(self.folder.iterdir()):
             if one.name.isdecimal():
                 yield int(one.name)
 
@@ -252,14 +304,16 @@ def sum_of(data: bytes, before: int = 0) -> int:
 def write_note(folder: Path, number: int, note: Note) -> None:
     path = folder / f"{number}{_NOTE}"
     document = note._asdict() | {"path": note.path.hex(), "before": note.before.hex()}
-    unfinished = path.with_suffix(".new")
+    unfinished = path.with_suffix(_NEW)
     unfinished.write_text(json.dumps(document), encoding="ascii")
     unfinished.rename(path)
 
 
 def read_note(folder: Path, number: int) -> Note:
     document = json.loads((folder / f"{number}{_NOTE}").read_text(encoding="ascii"))
-    return Note(**document | {name: bytes.fromhex(document[name]) for name in ("path", "before")})
+    stored = document.get("stored")
+    values = {name: bytes.fromhex(document[name]) for name in ("path", "before")}
+    return Note(**document | values | {"stored": Stored(*stored) if stored else None})
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..metrics import Metrics
 from ..nodes.records import ROOT, StaleError, number
+from ..nodes.results import Results
+from ..opens import Handle as Opened
 from ..opens import Mode, Opens, OtherwiseOpenError
 from ..operations import Held, Operations
 from ..protocol.codes import Open
@@ -24,6 +26,7 @@ from . import view
 from .content import SMALL, Contents
 from .names import Names
 from .neighbours import Neighbours
+from .plans import Plans
 from .tree import Tree
 from .warm import Warm
 from .work import Work
@@ -78,10 +81,14 @@ class Parts(NamedTuple):
 
 
 class FileSystem(Operations):
+    """
+    :ivar results: for the session to write down what it answers
+    """
+
     def __init__(self, nursery: trio.Nursery, parts: Parts, settings: Settings) -> None:
         self._nodes, self._opens, self._source, self._bind = parts.nodes, parts.opens, parts.source, parts.bind
         self._settings, self._metrics, self._ending = settings, parts.metrics, False
-        self._work = Work(nursery)
+        self._work, self.results = Work(nursery), Results(parts.nodes.region)
         self._names = Names(
             self._nodes, self._source, settings, self._work, self._is_open,
             lambda node: self._writing.status(node) if self._writing else None,
@@ -111,8 +118,9 @@ class FileSystem(Operations):
                 self._nodes, self._names, self._contents, self._opens, self._source, settings, self._work, parts.staging
             )
             self._tree = Tree(
-                self._nodes, self._names, self._contents, self._writing, self._source, settings, self._work
-            )
+                self._nodes, self._names, self._contents, self._writing, self._source, settings, self._work, self.results,
+                Plans(parts.staging.folder),
+            )  # fmt: skip
 
     @property
     def writing(self) -> Writing:
@@ -174,8 +182,13 @@ class FileSystem(Operations):
     async def _mknod(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
         if not stat.S_ISREG(mode):
             raise OSError(errno.EPERM, "sources hold files, folders and links only")
+        if self.results.before(caller.number) is not None and caller.again:
+            node = await self._names.refresh(parent, name)
+            if node:  # a worker died over it, and had stored it
+                return self._names.entry(node)
         entry, handle = await self._create(caller, parent, name, mode, os.O_WRONLY | os.O_EXCL)
         try:
+            self.results.begin(caller.number, entry.node)
             await self.writing.store(entry.node)
         finally:
             closing = self.release(caller, entry.node, handle.number)
@@ -221,6 +234,10 @@ class FileSystem(Operations):
         known = self._nodes.known(node)
         if stat.S_ISDIR(known.mode):
             raise IsADirectoryError(errno.EISDIR, "a folder is not opened as a file")
+        if caller.again and (opened := self._opens.asked(caller.number)):
+            return self._as_before(opened)
+        if self._writing and (stage := self._writing.of(node)) and stage.note.overtaken:
+            raise StaleError(node)  # what it holds is for those who have it open
         if flags & os.O_ACCMODE != os.O_RDONLY or flags & os.O_TRUNC:
             return self._open_to_write(caller, node, flags, self._begin_to_write())
         if self._writing and (stage := self._writing.of(node)):
@@ -233,6 +250,11 @@ class FileSystem(Operations):
             self._fetch_after(node, missed=False)
             return self._opened(caller, node, content)
         return self._open(caller, node)
+
+    def _as_before(self, opened: Opened) -> Handle:
+        """What a worker opened that died before it could say so: nothing is emptied again that was written meanwhile."""
+        flags = Open.PASSTHROUGH if opened.mode is Mode.PASSTHROUGH else Open(0)
+        return Handle(opened.number, flags, opened.backing)
 
     async def _open(self, caller: Caller, node: int) -> Handle:
         content = self._contents.of(node)
@@ -316,7 +338,7 @@ class FileSystem(Operations):
             raise
 
     async def _stage(self, node: int, writing: Writing, empty: bool) -> Stage:
-        if not empty and node not in self._fresh:
+        if (not empty or self._settings.conflict_fails) and node not in self._fresh:
             await self._confirm(node)
         self._fresh.discard(node)
         if self._opens.mode(node) is Mode.PASSTHROUGH:
@@ -343,10 +365,12 @@ class FileSystem(Operations):
     async def _create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int) -> tuple[Entry, Handle]:
         writing = self._begin_to_write()
         path = self._names.below(parent, name)
+        if caller.again and (opened := self._opens.asked(caller.number)):
+            return self._names.entry(opened.node), self._as_before(opened)
         if not flags & os.O_TRUNC or flags & os.O_EXCL:
             await self._names.refresh(parent, name)  # others may have made it since the kernel asked
         node = self._nodes.find(parent, name)
-        if node and flags & os.O_EXCL and not caller.again:
+        if node and flags & os.O_EXCL:
             raise FileExistsError(errno.EEXIST, "it is there already", path)
         if node:
             return self._names.entry(node), await self._open_to_write(caller, node, flags, writing)
@@ -357,7 +381,7 @@ class FileSystem(Operations):
             known = known._replace(mode=stat.S_IFREG | stat.S_IMODE(mode), uid=uid, gid=gid)
         node = self._nodes.add(parent, name, known)
         self._names.changes.touch(path)
-        stage = writing.begin(node)
+        stage = writing.begin(node, alone=bool(flags & os.O_EXCL))
         self._nodes.mark_written(node)
         return self._names.entry(node), self._opened_stage(caller, node, stage, writes=True)
 
@@ -439,6 +463,13 @@ class FileSystem(Operations):
         """Paths of what the source would not take."""
         return await self._writing.save() if self._writing else []
 
+    async def resolve(self, path: bytes, ours: bool) -> int:
+        """What becomes of files that a newer version overtook; how many there were."""
+        path = path.strip(b"/")
+        done = await self.writing.overtaken.resolve(path, ours)
+        self._names.changes.touch(path)
+        return done
+
     def warm(self, data: bool, at_once: int) -> Warm:
         return Warm(self._nodes, self._names, self._contents, data, at_once)
 
@@ -475,4 +506,5 @@ class FileSystem(Operations):
             "unsaved": len(self.unsaved()),
             "staged_bytes": self._writing.staged if self._writing else 0,
             "upload_failures": self._writing.failures if self._writing else 0,
+            "conflicts": self._writing.overtaken.status() if self._writing else [],
         }

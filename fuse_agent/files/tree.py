@@ -6,18 +6,23 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ..sources.base import Kept
+from ..sources.base import Kept, Kind
 from . import view
+from .moves import Moves
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..nodes.results import Results
     from ..nodes.table import Nodes
     from ..operations import Caller, Changes
     from ..protocol.replies import Entry
     from ..sources.base import Found, Source
     from .content import Contents
     from .names import Names
+    from .plans import Plans
     from .view import Settings
     from .work import Work
     from .writing import Writing
@@ -30,10 +35,11 @@ LONGEST_TARGET: Final = os.pathconf("/", "PC_PATH_MAX") - 1
 class Tree:
     def __init__(
         self, nodes: Nodes, names: Names, contents: Contents, writing: Writing, source: Source, settings: Settings,
-        work: Work,
+        work: Work, results: Results, plans: Plans,
     ) -> None:  # fmt: skip
         self._nodes, self._names, self._contents, self._writing = nodes, names, contents, writing
-        self._source, self._settings, self._work = source, settings, work
+        self._source, self._settings, self._work, self._results = source, settings, work, results
+        self._moves = Moves(nodes, names, contents, writing, source, work, plans)
 
     async def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
         path = self._names.below(parent, name)
@@ -41,7 +47,7 @@ class Tree:
         above = self._nodes.known(parent)
         mode = stat.S_IMODE(mode) | above.mode & stat.S_ISGID
         kept = Kept(mode, *view.owner(caller, above)) if self._source.abilities.keeps else Kept()
-        found = await self._again(caller, path, self._source.make_folder, path, kept)
+        found = await self._make(caller, path, Kind.FOLDER, self._source.make_folder, path, kept)
         self._names.changes.touch(path)
         node = self._names.take(parent, name, found, moment, self._nodes.find(parent, name))
         # Nobody else knows of it yet.
@@ -57,78 +63,116 @@ class Tree:
             )
         path = self._names.below(parent, name)
         moment = view.now()
-        found = await self._again(caller, path, self._source.link, path, target)
+        found = await self._make(caller, path, Kind.LINK, self._source.link, path, target)
         self._names.changes.touch(path)
         return self._names.entry(self._names.take(parent, name, found, moment))
 
-    async def _again(self, caller: Caller, path: bytes, make: object, *args: object) -> Found:
-        """What makes something: asked again since a worker died over it, it may have been made by that one."""
+    def _begun(self, caller: Caller) -> int | None:
+        """What a worker that died over the same request was about to change; None when it had not got so far."""
+        return self._results.before(caller.number) if caller.again else None
+
+    async def _make(self, caller: Caller, path: bytes, kind: Kind, make: Callable[..., Found], *args: Any) -> Found:
+        """What was begun by a worker that died over it may have been made by that one."""
+        begun = self._begun(caller)
+        self._results.begin(caller.number)
         try:
-            return await self._work.change(make, *args)  # type: ignore[arg-type]
+            return await self._work.change(make, *args)
         except FileExistsError:
-            if not caller.again:
+            if begun is None:
                 raise
-            return await self._work.ask(self._source.find, path)
+            found = await self._work.ask(self._source.find, path)
+            if found.kind is not kind or (kind is Kind.LINK and await self._target(path) != args[1]):
+                raise
+            return found
+
+    async def _target(self, path: bytes) -> bytes:
+        return await self._work.ask(self._source.target, path)
+
+    async def _is_still(self, node: int, path: bytes) -> bool:
+        """Whether the source has it there, and not what others put in its place."""
+        try:
+            found = await self._work.ask(self._source.find, path)
+        except FileNotFoundError:
+            return self._writing.is_new(node)
+        if stat.S_ISDIR(self._nodes.known(node).mode) or found.kind is Kind.FOLDER:
+            return found.kind is Kind.FOLDER and stat.S_ISDIR(self._nodes.known(node).mode)
+        return found.version == self._nodes.version(node)
+
+    async def _is_gone(self, begun: int, parent: int, name: bytes) -> bool:
+        """Whether a worker that died over it had removed or moved it: what others put there since stays."""
+        return self._nodes.find(parent, name) != begun or not await self._is_still(
+            begun, self._names.below(parent, name)
+        )
 
     async def unlink(self, caller: Caller, parent: int, name: bytes) -> None:
-        node, path = await self._there(parent, name), self._names.below(parent, name)
+        path, begun = self._names.below(parent, name), self._begun(caller)
+        if begun and await self._is_gone(begun, parent, name):
+            self._gone(parent, name, begun)
+            return
+        node = await self._there(parent, name)
         if not node:
-            if caller.again:
-                return  # a worker died over it, and had removed it
             raise FileNotFoundError(errno.ENOENT, "it is not there", path)
         if stat.S_ISDIR(self._nodes.known(node).mode):
             raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
         await self._spare(node)
         async with self._writing.still(node):
+            self._results.begin(caller.number, node)
             if not self._writing.is_new(node):
                 await self._work.change(self._source.remove, path)
-            self._names.changes.touch(path)
-            self._unname(parent, name, node)
+            self._gone(parent, name, node)
 
     async def rmdir(self, caller: Caller, parent: int, name: bytes) -> None:
-        node, path = await self._there(parent, name), self._names.below(parent, name)
+        path, begun = self._names.below(parent, name), self._begun(caller)
+        if begun and await self._is_gone(begun, parent, name):
+            self._gone(parent, name, begun)
+            return
+        node = await self._there(parent, name)
         if not node:
-            if caller.again:
-                return
             raise FileNotFoundError(errno.ENOENT, "it is not there", path)
         if self._writing.below(node):
             raise OSError(errno.ENOTEMPTY, "a file in it is being written", path)
+        self._results.begin(caller.number, node)
         await self._work.change(self._source.remove_folder, path)
-        self._names.changes.touch(path)
-        self._unname(parent, name, node)
+        self._gone(parent, name, node)
 
     async def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> None:
         if flags & ~NOREPLACE:
             raise OSError(errno.EINVAL, "names are exchanged by no source")
         before, after = self._names.below(*old), self._names.below(*new)
+        begun = self._begun(caller)
+        if await self._moves.resumed(before, after):
+            return
+        if begun and await self._is_gone(begun, *old):
+            # Nobody else has it under that name: what is known here follows the source, unless it has already.
+            if self._nodes.find(*old) == begun:
+                with self._names.moving(before, after):
+                    await self._moves.moved(begun, old, new)
+            return
         node = await self._there(*old)
         target = await self._there(*new)
         if not node:
-            if caller.again and target:
-                return
             raise FileNotFoundError(errno.ENOENT, "it is not there", before)
         if target:
+            # What is there after a worker died over it may be the copy that it made.
+            flags = 0 if begun == node and not self._source.abilities.renames_at_once else flags
             self._replaceable(node, target, flags, after)
             await self._spare(target)
         async with self._writing.still(node, *filter(None, [target])):
+            self._results.begin(caller.number, node)
             await self._rename(node, target, old, new)
 
     async def _rename(self, node: int, target: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
         before, after = self._names.below(*old), self._names.below(*new)
         is_new = self._writing.is_new(node)
-        if not is_new:
-            await self._work.change(self._source.rename, before, after)
-        elif target and not self._writing.is_new(target):
-            self._writing.replaces(node, self._nodes.version(target))
-        self._names.changes.touch(before, after)
-        # Both may have come to mean something else while the source was at it.
-        if self._nodes.find(*old) == node:
-            if target and target != node:
-                self._writing.dropped(target)
-            self._nodes.rename(node, *new)
-            self._writing.moved()
-        if not stat.S_ISDIR(self._nodes.known(node).mode) and not is_new:
-            await self._moved(node, after)
+        with self._names.moving(before, after):
+            if not is_new and stat.S_ISDIR(self._nodes.known(node).mode):
+                await self._moves.folder(node, old, new)
+                return
+            if not is_new:
+                await self._work.change(self._source.rename, before, after)
+            elif target and not self._writing.is_new(target):
+                self._writing.replaces(node, self._nodes.version(target))
+            await self._moves.moved(node, old, new)
 
     def _replaceable(self, node: int, target: int, flags: int, path: bytes) -> None:
         if flags & NOREPLACE:
@@ -140,13 +184,6 @@ class Tree:
             raise NotADirectoryError(errno.ENOTDIR, "it is no folder, and would be replaced by one", path)
         if over and self._writing.below(target):
             raise OSError(errno.ENOTEMPTY, "a file in it is being written", path)
-
-    async def _moved(self, node: int, path: bytes) -> None:
-        """A copy may have another version, which those who have it open go on with."""
-        found = await self._work.ask(self._source.find, path)
-        self._nodes.set_version(node, found.version)
-        self._contents.moved(node, found.version)
-        self._writing.replaces(node, found.version)
 
     async def keep(self, node: int, changes: Changes) -> None:
         """Owner, mode and times of what nobody writes."""
@@ -181,7 +218,8 @@ class Tree:
             return node
         return await self._names.refresh(parent, name)
 
-    def _unname(self, parent: int, name: bytes, node: int) -> None:
+    def _gone(self, parent: int, name: bytes, node: int) -> None:
+        self._names.changes.touch(self._names.below(parent, name))
         if self._nodes.find(parent, name) == node:
             self._writing.dropped(node)
             self._nodes.unname(node)

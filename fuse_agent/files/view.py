@@ -41,6 +41,7 @@ class Settings(NamedTuple):
     ignores_owners: bool = False  # a chmod or chown that the source cannot keep succeeds all the same
     capacity: int = 1 << 50  # what statfs tells, in bytes
     mounted_ns: int = 0  # the time of a folder that has none
+    conflict_fails: bool = False  # who writes replaces no other version than the one that he began from
     identity: str = ""  # of the file system, whoever mounts it
     block: int = 8 << 20  # the most that one request reads of a source; 0 keeps nothing
     read_ahead: int = 200 << 20

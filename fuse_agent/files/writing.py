@@ -11,17 +11,19 @@ import errno
 import logging
 import os
 import stat
-import time
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..sources.base import ChangedError, Kept
+from ..sources.base import ChangedError
 from . import view
-from .ahead import Range
-from .stage import COMPARED, SETTLED, Note, Stage, Staging
+from .ahead import Range, joined
+from .content import LARGEST
+from .overtaken import Overtaken
+from .stage import PIECE, Note, Stage, Staging
+from .storing import OvertakenError, Storing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -41,8 +43,8 @@ _LOG = logging.getLogger(__name__)
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 # And between two looks whether a file is mapped still.
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 1.0
-# A large file that is written to all the time never shows settled times; it is stored as it is, and counts as changed.
-_ATTEMPTS: Final = 5
+# Larger ones that are only changed are not copied here to be written by the kernel: it would not tell what it wrote, and all were sent.
+PATCHED: Final = 64 << 20
 
 
 class Writing:
@@ -53,6 +55,9 @@ class Writing:
         self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
         self._source, self._settings, self._work, self._staging = source, settings, work, staging
         self._stages: dict[int, Stage] = {}
+        self._left: list[Stage] = []  # of a mount before this one
+        self._storing = Storing(source, work)
+        self.overtaken = Overtaken(staging, self._storing)
         self.failures = 0
         held = {opens.stage(node): node for node in opens.nodes() if opens.stage(node)}
         for number in list(staging.left()):
@@ -92,9 +97,12 @@ class Writing:
 
     # --- begin -------------------------------------------------------------------------------
 
-    def begin(self, node: int) -> Stage:
-        """An empty one."""
-        return self._enter(node, self._staging.begin(self._note(node)))
+    def begin(self, node: int, alone: bool = False) -> Stage:
+        """An empty one.
+
+        :param alone: it is to be the first of its name
+        """
+        return self._enter(node, self._staging.begin(self._note(node)._replace(alone=alone)))
 
     async def begin_from(self, node: int) -> Stage:
         """With what it holds already, of which as much is here as the disk has whole."""
@@ -110,11 +118,12 @@ class Writing:
     async def _begun_from(self, node: int, content: Content) -> Stage:
         known, note = self._nodes.known(node), self._note(node)
         times = (known.atime, known.mtime)
-        if content.whole and content.file is not None:
+        is_patched = self._source.abilities.patches and content.size > PATCHED
+        if content.whole and content.file is not None and not is_patched:
             stage = self._staging.begin(note)
             if await self._work.change(_copy, content.file, stage.descriptor, content.size):
                 os.utime(stage.descriptor, ns=times)
-                stage.stored = await self._work.ask(stage.settle)
+                stage.say(note._replace(stored=await self._work.ask(stage.settle)))
                 return stage
             stage.remove()
         stage = self._staging.begin(note._replace(base=content.size))
@@ -170,9 +179,13 @@ class Writing:
         if not missing:
             return  # as of one that has no name any more
         content = self._contents.of(node)
-        for one in missing:
-            data = await content.whole_range(one)
-            await self._work.change(stage.fill, one.offset, data)
+        for one in joined(missing):
+            # Only of what is long more is wanted soon.
+            for start in range(one.offset, one.end, LARGEST):
+                piece = Range(start, min(LARGEST, one.end - start))
+                data = memoryview(await content.whole_range(piece, ahead=one.size > LARGEST))
+                for place in range(0, piece.size, PIECE):
+                    await self._work.change(stage.fill, start + place, data[place : place + PIECE])
 
     # --- store -------------------------------------------------------------------------------
 
@@ -192,37 +205,34 @@ class Writing:
         """Its lock is held."""
         if stage.poisoned:
             raise OSError(stage.poisoned, "a write to it failed before, so it is not stored", stage.note.path)
+        if stage.note.overtaken:
+            raise OvertakenError(stage.note.path)
         if not self._nodes.parent(node) or await self._is_stored(stage):
             return
-        await self._fill(node, stage, stage.missing(Range(0, stage.note.base)))
-        await self._settle(stage)
-        await self._store(node, stage)
-
-    async def _is_stored(self, stage: Stage) -> bool:
-        return not stage.kept and (stage.is_untouched() or await self._work.ask(stage.is_stored))
-
-    async def _store(self, node: int, stage: Stage) -> None:
-        now = await self._work.ask(stage.settle)
         path = self._names.path(node)
         try:
-            found = await self._work.change(
-                self._source.store, path, stage.descriptor, now.size, self._kept(stage, now.mtime_ns), None
-            )
-        except OSError:
+            now, found = await self._storing.store(stage, path, self._over(stage), partial(self._fill, node, stage))
+        except OSError as error:
             self.failures += 1
+            if isinstance(error, OvertakenError):
+                stage.say(stage.note._replace(overtaken=True))
+                # Its name means what the source has from now on.
+                self._names.changes.touch(path)
+                self._nodes.unname(node)
             raise
-        stage.stored, stage.kept = now, False
         self._stored(node, path, found)
-        stage.say(stage.note._replace(before=found.version, path=path, waits=False))
+        stage.rebase(
+            stage.note._replace(before=found.version, path=path, waits=False, stored=now, kept=False, alone=False)
+        )
 
-    async def _settle(self, stage: Stage) -> None:
-        for _attempt in range(_ATTEMPTS):
-            status = stage.status()
-            age = time.time_ns() - status.st_mtime_ns
-            if status.st_size <= COMPARED or not 0 <= age < SETTLED:
-                return
-            # Not to wait for anybody: two writes may have the same time as long as it is that young.
-            await trio.sleep((SETTLED - age) / view.SECOND)
+    def _over(self, stage: Stage) -> bytes | None:
+        """What it may replace."""
+        if self._settings.conflict_fails or stage.note.alone:
+            return stage.note.before
+        return None
+
+    async def _is_stored(self, stage: Stage) -> bool:
+        return not stage.note.kept and (stage.is_untouched() or await self._work.ask(stage.is_stored))
 
     def _stored(self, node: int, path: bytes, found: Found) -> None:
         before = self._nodes.known(node)
@@ -241,6 +251,9 @@ class Writing:
             await self.store(node)
         except OSError as error:
             if stage.retried:
+                return
+            if isinstance(error, OvertakenError):
+                self._overtake(node, stage)
                 return
             _LOG.error(
                 "a file could not be stored, and is kept path=%r reason=%r staged=%d; it is tried again until the source takes it",
@@ -270,6 +283,14 @@ class Writing:
         stage.remove()
         self._nodes.unpin(node)
 
+    def _overtake(self, node: int, stage: Stage) -> None:
+        """Once nobody has it open."""
+        if self._stages.get(node) is not stage or self._opens.stage(node):
+            return
+        del self._stages[node]
+        self.overtaken.add(stage)
+        self._nodes.unpin(node)
+
     async def _watch(self, node: int, stage: Stage) -> None:
         """What is written through a mapping after the last close is stored when that goes, of which nobody tells."""
         pause = _FIRST_LOOK
@@ -291,6 +312,9 @@ class Writing:
             mapped = stage.is_mapped()
             try:
                 await self.store(node)
+            except OvertakenError:
+                self._overtake(node, stage)
+                return
             except OSError as error:
                 _LOG.debug("still not stored path=%r reason=%r", stage.note.path, str(error))
             else:
@@ -337,6 +361,23 @@ class Writing:
         """Whether the folder holds something that the source may not have yet."""
         return any(self._nodes.parent(node) == folder for node in self._stages)
 
+    def used_below(self, folder: int) -> list[int]:
+        """Files that somebody has open, or that are not stored, and that the source knows."""
+        used = [node for node in {*self._opens.nodes(), *self._stages} if not self.is_new(node)]
+        return [node for node in used if self._is_within(node, folder)]
+
+    async def left_moved(self, old: bytes, new: bytes) -> None:
+        """What a mount before this one left and is not stored yet lies elsewhere by now."""
+        for stage in self._left:
+            path = stage.note.path
+            if path.startswith(old + b"/"):
+                path = new + path[len(old) :]
+                before = stage.note.before
+                if before:
+                    with suppress(FileNotFoundError):
+                        before = (await self._work.ask(self._source.find, path)).version
+                stage.say(stage.note._replace(path=path, before=before))
+
     def is_new(self, node: int) -> bool:
         """The source does not know of it."""
         stage = self._stages.get(node)
@@ -348,10 +389,9 @@ class Writing:
             if self._stages.get(node) is not stage:
                 return False
             fields = {name: value for name in ("mode", "uid", "gid") if (value := getattr(changes, name)) is not None}
-            stage.say(stage.note._replace(**fields))
+            stage.say(stage.note._replace(kept=stage.note.kept or self._source.abilities.keeps, **fields))
             if changes.mtime_ns is not None:
                 os.utime(stage.descriptor, ns=(changes.atime_ns or changes.mtime_ns, changes.mtime_ns))
-            stage.kept = stage.kept or self._source.abilities.keeps
             known = self._nodes.known(node)
             self._nodes.set(
                 node,
@@ -374,25 +414,26 @@ class Writing:
             return
         if node:
             self._enter(node, stage)
+        elif stage.note.overtaken and stage.note.path:
+            self.overtaken.add(stage)
         elif (taken_over and not stage.note.waits) or stage.is_untouched() or not stage.note.path:
             stage.remove()  # it was never opened, or has no name
         else:
+            self._left.append(stage)
             self._work.soon(partial(self._recover, stage))
 
     async def _recover(self, stage: Stage) -> None:
         """What a mount that ended by force left goes where it belongs, unless something newer is there."""
         pause = _FIRST_PAUSE
-        note = stage.note
         while True:
+            await self._names.settled(stage.note.path)
+            note = stage.note
             mapped = stage.is_mapped()  # since before this worker
             try:
                 await self._recovered(stage)
             except ChangedError:
-                _LOG.error(
-                    "what was written before a crash was overtaken by a newer version, and is left alone path=%r staged=%d",
-                    note.path, stage.number,
-                )  # fmt: skip
-                stage.close()
+                self._left.remove(stage)
+                self.overtaken.add(stage)
                 return
             except OSError as error:
                 _LOG.warning("what was left by a crash is not stored yet path=%r reason=%r", note.path, str(error))
@@ -400,28 +441,22 @@ class Writing:
                 self._names.changes.touch(note.path)
                 if not mapped:
                     _LOG.warning("what was left by a crash is stored path=%r", note.path)
+                    self._left.remove(stage)
                     stage.remove()
                     return
             await trio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _recovered(self, stage: Stage) -> None:
-        if await self._work.ask(stage.is_stored):
-            return
         note = stage.note
-        for one in stage.missing(Range(0, note.base)):
-            data = await self._work.ask(self._source.read, note.path, note.before, *one)
-            await self._work.change(stage.fill, one.offset, data)
-        now = await self._work.ask(stage.settle)
-        found = await self._work.change(
-            self._source.store, note.path, stage.descriptor, now.size, self._kept(stage, now.mtime_ns), note.before
-        )
-        stage.stored = now
-        stage.say(note._replace(before=found.version))
 
-    def _kept(self, stage: Stage, mtime_ns: int) -> Kept:
-        note = stage.note
-        return Kept(note.mode, note.uid, note.gid, mtime_ns) if self._source.abilities.keeps else Kept()
+        async def fill(missing: list[Range]) -> None:
+            for one in missing:
+                data = await self._work.ask(self._source.read, note.path, note.before, *one)
+                await self._work.change(stage.fill, one.offset, data)
+
+        now, found = await self._storing.store(stage, note.path, note.before, fill)
+        stage.rebase(note._replace(before=found.version, stored=now, kept=False))
 
 
 def _copy(source: File, target: int, size: int) -> bool:

@@ -13,7 +13,7 @@ import struct
 from typing import Final
 
 # Of the layout below: a worker of another release does not read what it would misread.
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 _MAGIC: Final = int.from_bytes(b"pfnodes\0", "little")
 
 MOST_NODES: Final = 1 << 26
@@ -22,7 +22,11 @@ UNIT: Final = 16  # of the arena: what it gives out begins and ends at one
 MOST_UNITS: Final = 1 << 31
 HANDLE: Final = 4  # numbers of 64 bits
 MOST_HANDLES: Final = 1 << 22
-_COUNTERS, _FREE_UNITS, _BUCKETS, _HANDLES, _RECORDS, _ARENA = 0, 4096, 1 << 20, 1 << 29, 1 << 30, 1 << 34
+RESULT: Final = 24  # numbers of 64 bits
+MOST_RESULTS: Final = 4096
+_COUNTERS, _FREE_UNITS, _RESULTS, _BUCKETS, _HANDLES, _RECORDS, _ARENA = (
+    0, 4096, 1 << 16, 1 << 20, 1 << 29, 1 << 30, 1 << 34,
+)  # fmt: skip
 _SIZE: Final = _ARENA + MOST_UNITS * UNIT
 
 # Counters, by their place in the first page.
@@ -43,7 +47,8 @@ _SIZE: Final = _ARENA + MOST_UNITS * UNIT
     HANDLES_TOP,
     BOUND,
     UNBINDING,
-) = range(16)
+    RESULTS_TOP,
+) = range(17)
 
 
 class LayoutError(ValueError):
@@ -57,6 +62,7 @@ class Region:
     :ivar words: of the records, 32 for each
     :ivar longs: the same records as numbers of 64 bits, 16 for each
     :ivar handles: of what is open, numbers of 64 bits, HANDLE for each
+    :ivar results: of requests, numbers of 64 bits, RESULT for each
     :ivar arena: bytes of names and versions, and the same as numbers of 32 bits
     :ivar free_units: where lists of free pieces of the arena begin, by their length in units
     """
@@ -70,6 +76,7 @@ class Region:
         self.buckets = whole[_BUCKETS : _BUCKETS + 4 * MOST_NODES].cast("I")
         self.words = whole[_RECORDS : _RECORDS + RECORD * MOST_NODES].cast("I")
         self.handles = whole[_HANDLES : _HANDLES + 8 * HANDLE * MOST_HANDLES].cast("Q")
+        self.results = whole[_RESULTS : _RESULTS + 8 * RESULT * MOST_RESULTS].cast("Q")
         self.longs = whole[_RECORDS : _RECORDS + RECORD * MOST_NODES].cast("q")
         self.records = whole[_RECORDS : _RECORDS + RECORD * MOST_NODES]
         self.arena = whole[_ARENA:]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     import trio
 
+    from ..nodes.results import Results
     from ..operations import Operations
     from ..protocol.agree import Agreed
     from .spin import Spin
@@ -24,12 +25,14 @@ class Session(Protocol):
     :ivar agreed: what kernel and agent can do for each other
     :ivar spin: when to look for the next request instead of being woken by it, where the session does that
     :ivar observe: is told of each operation, the errno of its answer, and the seconds it took
+    :ivar results: of requests that a worker before this one may have answered, where the session looks for them
     :ivar began: requests are answered
     """
 
     agreed: Agreed
     spin: Spin
     observe: Callable[[str, int, float], None]
+    results: Results | None
     began: trio.Event
 
     async def serve(self, operations: Operations, /) -> bool:

@@ -185,5 +185,12 @@ CALLS: Final[dict[int, tuple[Call, Pack]]] = {
         _written,
     ),
 }
+# What done twice is not the same as done once: the answer is kept until it is given. Opens are, by their handles.
+RECORDED: Final = frozenset(
+    (
+        Op.SYMLINK, Op.MKNOD, Op.MKDIR, Op.UNLINK, Op.RMDIR, Op.RENAME, Op.RENAME2, Op.LINK, Op.CREATE, Op.SETXATTR,
+        Op.REMOVEXATTR,
+    )
+)  # fmt: skip
 # Nobody waits for these.
 FORGETS: Final = frozenset((Op.FORGET, Op.BATCH_FORGET))

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from ..protocol import replies, requests
-from ..protocol.codes import BACKING_CLOSE, BACKING_OPEN, Init, Op
+from ..protocol.codes import BACKING_CLOSE, BACKING_OPEN, RESENT, Init, Op
 from ..protocol.layout import BACKING
 from .base import code, late
-from .calls import CALLS, FORGETS, caller
+from .calls import CALLS, FORGETS, RECORDED, caller
 from .spin import Spin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from ..nodes.results import Results
     from ..operations import Operations
     from ..protocol.agree import Agreed
     from ..protocol.requests import Request
@@ -52,6 +53,7 @@ class Direct:
     """
     :ivar agreed: what kernel and agent can do for each other
     :ivar spin: when to look for the next request instead of being woken by it
+    :ivar results: of requests that a worker before this one may have answered; None where none are kept
     :ivar observe: is told of each operation, the errno of its answer, and the seconds it took
     :ivar began: requests are answered
     """
@@ -71,6 +73,7 @@ class Direct:
         self.spin = Spin(0.0)
         self.observe: Callable[[str, int, float], None] = lambda _name, _code, _seconds: None
         self.began = trio.Event()
+        self.results: Results | None = None
         os.set_blocking(descriptor, False)
 
     def take_over(self) -> None:
@@ -189,7 +192,8 @@ class Direct:
         elif request.op in self._needless:
             self._refuse(request.number, errno.ENOSYS)
         elif request.op in CALLS:
-            self._call(operations, nursery, request)
+            if not (request.resent and self._is_answered(request)):
+                self._call(operations, nursery, request)
         elif request.op == Op.INTERRUPT:
             # What was answered meanwhile needs no more; what must not stop half-way shields itself.
             scope = self._waiting.get(request.fixed[0])
@@ -238,7 +242,22 @@ class Direct:
         finally:
             del self._waiting[request.number]
 
+    def _is_answered(self, request: Request) -> bool:
+        """As a worker was about to when it died."""
+        found = self.results.find(request.number & ~RESENT) if self.results and request.op in RECORDED else None
+        if found is None:
+            return False
+        self.tell(
+            replies.failed(request.number, found.code) if found.code else replies.done(request.number, found.body)
+        )
+        return True
+
+    def _record(self, request: Request, failed: int, body: bytes | memoryview = b"") -> None:
+        if self.results and request.op in RECORDED:
+            self.results.end(request.number & ~RESENT, failed, body)
+
     def _succeed(self, request: Request, body: bytes | memoryview, begun: float) -> None:
+        self._record(request, 0, body)
         self.tell(replies.header(request.number, len(body)), body)
         self.observe(_NAMES[request.op], 0, time.perf_counter() - begun)
 
@@ -246,6 +265,7 @@ class Direct:
         self._answer(request, code(error, f"{_NAMES[request.op]} of node {request.node}"), begun)
 
     def _answer(self, request: Request, failed: int, begun: float) -> None:
+        self._record(request, failed)
         self._refuse(request.number, failed)
         self.observe(_NAMES[request.op], failed, time.perf_counter() - begun)
 

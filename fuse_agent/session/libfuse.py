@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pyfuse3 import EntryAttributes, ReaddirToken, RequestContext, SetattrFields
 
+    from ..nodes.results import Results
     from ..operations import Held, Listed, Operations
     from ..protocol.agree import Agreed
     from ..protocol.replies import Attributes, Entry, Handle, Space
@@ -48,6 +49,7 @@ class Libfuse:
         self.agreed, self.longest = agreed, longest
         self.observe: Callable[[str, int, float], None] = lambda _name, _code, _seconds: None
         self.began, self.spin = trio.Event(), Spin(0.0)
+        self.results: Results | None = None
         self._descriptor = descriptor
         self._ending = trio.CancelScope()
         self._is_open = self._leaves = False

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..metrics import Request
 
@@ -76,6 +76,17 @@ def quiet(_request: Request) -> None:
     """For who counts none."""
 
 
+class Part(NamedTuple):
+    """Of a file.
+
+    :ivar copied: the source has it, at the same place of the version before
+    """
+
+    offset: int
+    size: int
+    copied: bool
+
+
 class Abilities(NamedTuple):
     """What operations a source has, beside those that all have."""
 
@@ -84,6 +95,9 @@ class Abilities(NamedTuple):
     hard_links: bool = False
     renames_at_once: bool = False  # nobody sees one half-way
     writes_anywhere: bool = False  # a part of a file can be written without the rest
+    # A file is made of parts of it and of what is sent: bytes of the smallest such part; 0 is sent whole.
+    patches: int = 0
+    resumes: bool = False  # a rename of a folder takes many steps, and goes on where it was cut off
 
 
 class Source(Protocol):
@@ -129,6 +143,17 @@ class Source(Protocol):
         :raises ChangedError: when another is there
         """
 
+    def patch(
+        self, path: bytes, _descriptor: int, _parts: Sequence[Part], _version: bytes, _kept: Kept = NOTHING,
+        _over: bytes | None = None,
+    ) -> Found:  # fmt: skip
+        """As `store`, of a file of which some is as in a version that is there. Only where ``abilities.patches`` says so.
+
+        :param _parts: all of the file, in order
+        :raises ChangedError: also when that version is not there any more
+        """
+        raise OSError(errno.EOPNOTSUPP, "this source takes files whole", path)
+
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         """
         :raises FileExistsError:
@@ -142,6 +167,12 @@ class Source(Protocol):
 
     def rename(self, old: bytes, new: bytes) -> None:
         """Replaces what POSIX lets be replaced."""
+
+    def rename_folder(self, old: bytes, new: bytes, _steps: int) -> None:
+        """The same of a folder. Where it takes many steps, what they are is noted in an open file, which is empty at first: asked again
+        with it, it goes on, and replaces nothing that others put there meanwhile. When it fails and is undone, the file is empty again.
+        """
+        self.rename(old, new)
 
     def link(self, path: bytes, target: bytes) -> Found:
         """A symbolic one."""

@@ -22,9 +22,9 @@ from .channel import GOES_ON, Channel, pair
 from .complaints import Complaints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from .base import Data, Tell
+    from .base import Data, Part, Tell
     from .make import Wanted
 
 _LOG = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ _ENDING: Final = 2.0
 _LONGEST: Final = 600.0
 # What changes nothing is asked again when a helper ended over it.
 _QUESTIONS: Final = frozenset(("find", "find_file", "read", "read_replaced", "target", "abilities"))
+_RESUMED: Final = "rename_folder"  # by what it noted
 
 
 class _LostError(Exception):
@@ -102,6 +103,13 @@ class FarSource(Source):
         found: Found = self._ask("store", path, size, kept, over, descriptors=(descriptor,))
         return found
 
+    def patch(
+        self, path: bytes, descriptor: int, parts: Sequence[Part], version: bytes, kept: Kept = NOTHING,
+        over: bytes | None = None,
+    ) -> Found:  # fmt: skip
+        found: Found = self._ask("patch", path, list(parts), version, kept, over, descriptors=(descriptor,))
+        return found
+
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         found: Found = self._ask("make_folder", path, kept)
         return found
@@ -114,6 +122,9 @@ class FarSource(Source):
 
     def rename(self, old: bytes, new: bytes) -> None:
         self._ask("rename", old, new)
+
+    def rename_folder(self, old: bytes, new: bytes, steps: int) -> None:
+        self._ask("rename_folder", old, new, descriptors=(steps,))
 
     def link(self, path: bytes, target: bytes) -> Found:
         found: Found = self._ask("link", path, target)
@@ -146,7 +157,7 @@ class FarSource(Source):
         try:
             return self._once(name, given, descriptors)
         except _LostError:
-            if name not in _QUESTIONS:
+            if name not in _QUESTIONS and not (name == _RESUMED and self.abilities.resumes):
                 raise OSError(
                     errno.EIO, f"the helper that was asked to {name} ended; whether it was done is not known"
                 ) from None

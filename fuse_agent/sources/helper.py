@@ -98,10 +98,14 @@ def _answer(
         if name == "list":
             for page in source.list(*given):
                 channel.send((page, None, requests.take()))
-        elif name == "store":
+        elif name in ("store", "patch"):
             path, *rest = given
             with _goes_on(requests, channel):
-                value = source.store(path, descriptors[0], *rest)
+                value = getattr(source, name)(path, descriptors[0], *rest)
+        elif name == "rename_folder":
+            old, new = given
+            with _goes_on(requests, channel):
+                source.rename_folder(old, new, descriptors[0])
         elif name == "credentials":
             value = source.keys()[:3]
         elif name == "abilities":

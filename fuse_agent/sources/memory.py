@@ -18,10 +18,14 @@ from .objects import Keys, Object, Store
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from .base import Part
+
 _PAGE = 1000
 
 
 class MemoryStore(Store):
+    patches = 256 << 10
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._data: dict[str, bytes] = {}
@@ -71,6 +75,23 @@ class MemoryStore(Store):
             if over not in (None, there):
                 raise ChangedError(key.encode())
             return self._put(key, data, metadata)
+
+    def patch(
+        self, key: str, descriptor: int, parts: Sequence[Part], version: bytes, metadata: Mapping[str, str],
+        over: bytes | None = None,
+    ) -> Object:  # fmt: skip
+        with self._lock:
+            there = self._objects[key].version if key in self._objects else b""
+            if there != version or over not in (None, there):
+                raise ChangedError(key.encode())
+            before = self._data[key]
+            data = [
+                before[part.offset : part.offset + part.size]
+                if part.copied
+                else os.pread(descriptor, part.size, part.offset)
+                for part in parts
+            ]
+            return self._put(key, b"".join(data), metadata)
 
     def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> None:
         with self._lock:

@@ -8,17 +8,22 @@ the folder wins: the object is reached by the store's own tools alone, and is co
 from __future__ import annotations
 
 import errno
+import logging
+import os
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from . import moves
 from .base import NOTHING, Abilities, Found, Kept, Kind, Listed, Page, Source, is_name, parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from .base import Data
+    from .base import Data, Part
 
+_LOG = logging.getLogger(__name__)
 # Keys of the metadata in which users' attributes are kept, and those of s3fs, which are read too.
 _MODE, _UID, _GID, _MTIME, _LINK = "pfs-mode", "pfs-uid", "pfs-gid", "pfs-mtime-ns", "pfs-symlink"
 LONGEST_TARGET = 4095
@@ -40,7 +45,12 @@ class Keys(NamedTuple):
 
 
 class Store(Protocol):
-    """Each call is one request, or as many as one object takes. What is not there is a FileNotFoundError."""
+    """Each call is one request, or as many as one object takes. What is not there is a FileNotFoundError.
+
+    :ivar patches: bytes of the smallest part that an object can be made of; 0 is made whole
+    """
+
+    patches: int = 0
 
     def head(self, key: str) -> Object: ...
 
@@ -59,6 +69,13 @@ class Store(Protocol):
     def put(
         self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None
     ) -> Object: ...
+
+    def patch(
+        self, key: str, _descriptor: int, _parts: Sequence[Part], _version: bytes, _metadata: Mapping[str, str],
+        _over: bytes | None = None,
+    ) -> Object:  # fmt: skip
+        """See `Source.patch`."""
+        raise OSError(errno.EOPNOTSUPP, "this store takes objects whole", key)
 
     def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> None:
         """``metadata`` replaces what the old one had."""
@@ -86,7 +103,7 @@ class ObjectSource(Source):
         self._store, self._options = store, options
         self._root = f"{root.strip('/')}/" if root.strip("/") else ""
         self._pool = ThreadPoolExecutor(options.at_once, thread_name_prefix="objects")
-        self.abilities = Abilities(keeps=options.persist, links=True)
+        self.abilities = Abilities(keeps=options.persist, links=True, patches=store.patches, resumes=True)
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -156,6 +173,12 @@ class ObjectSource(Source):
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         return self._found(self._store.put(self._key(path), descriptor, size, self._metadata(kept), over))
 
+    def patch(
+        self, path: bytes, descriptor: int, parts: Sequence[Part], version: bytes, kept: Kept = NOTHING,
+        over: bytes | None = None,
+    ) -> Found:  # fmt: skip
+        return self._found(self._store.patch(self._key(path), descriptor, parts, version, self._metadata(kept), over))
+
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         self._absent(path)
         self._put_empty(f"{self._key(path)}/", self._metadata(kept))
@@ -185,18 +208,39 @@ class ObjectSource(Source):
         self._keep_parent(path)
 
     def rename(self, old: bytes, new: bytes) -> None:
-        source, there = self.find(old), self._there(new)
-        if source.kind is Kind.FOLDER:
-            if there and there.kind is not Kind.FOLDER:
-                raise OSError(errno.ENOTDIR, "it is no folder, and would be replaced by one", new)
-            if there:
-                self._empty(new)
-            self._move_folder(self._key(old) + "/", self._key(new) + "/")
-        else:
-            if there and there.kind is Kind.FOLDER:
-                raise OSError(errno.EISDIR, "it is a folder, and would be replaced by a file", new)
+        if self.find(old).kind is Kind.FOLDER:
+            steps = os.memfd_create("steps", os.MFD_CLOEXEC)
+            try:
+                self.rename_folder(old, new, steps)
+            finally:
+                os.close(steps)
+            return
+        if (there := self._there(new)) and there.kind is Kind.FOLDER:
+            raise OSError(errno.EISDIR, "it is a folder, and would be replaced by a file", new)
+        if old != new:
             self._store.copy(self._key(old), self._key(new))
             self._store.delete([self._key(old)])
+            self._keep_parent(old)
+
+    def rename_folder(self, old: bytes, new: bytes, steps: int) -> None:
+        """All is copied before anything is removed. Only what was copied is removed: what others put there meanwhile stays."""
+        before, after = self._key(old) + "/", self._key(new) + "/"
+        keys = moves.read(steps)
+        there: set[str] = set()
+        if keys is None:
+            self._movable(old, new)
+            keys = self._versions(before)
+            moves.write(steps, keys)
+        else:
+            there = set(self._versions(after))
+        wanted = {after + key[len(before) :]: key for key in keys}
+        try:
+            self._copy_all({target: key for target, key in wanted.items() if target not in there})
+        except OSError:
+            self._undo(new, [*wanted], steps)
+            raise
+        found = self._versions(before)
+        self._store.delete([key for key, version in keys.items() if found.get(key) == version])
         self._keep_parent(old)
 
     def keep(self, path: bytes, kept: Kept) -> Found:
@@ -289,22 +333,34 @@ class ObjectSource(Source):
         if above and not self._is_folder(self._key(above)):
             self._put_empty(f"{self._key(above)}/", {})
 
-    def _move_folder(self, old: str, new: str) -> None:
-        """All is copied before anything is removed; when that fails, what was copied is removed again."""
-        keys = [item.key for page in self._store.list(old) for item in page.objects]
-        copied: list[str] = []
+    def _movable(self, old: bytes, new: bytes) -> None:
+        self.find(old)
+        if there := self._there(new):
+            if there.kind is not Kind.FOLDER:
+                raise OSError(errno.ENOTDIR, "it is no folder, and would be replaced by one", new)
+            self._empty(new)
 
-        def copy(key: str) -> None:
-            target = new + key[len(old) :]
-            self._store.copy(key, target)
-            copied.append(target)
+    def _versions(self, prefix: str) -> dict[str, bytes]:
+        return {item.key: item.version for page in self._store.list(prefix) for item in page.objects}
 
+    def _copy_all(self, wanted: Mapping[str, str]) -> None:
+        def copy(target: str) -> None:
+            with suppress(FileNotFoundError):  # others removed it: there is nothing to move
+                self._store.copy(wanted[target], target)
+
+        self._all(copy, wanted)
+
+    def _undo(self, folder: bytes, copies: Sequence[str], steps: int) -> None:
+        """The folder was empty, so what has these names are copies."""
         try:
-            self._all(copy, keys)
-        except OSError:
-            self._store.delete(copied)
-            raise
-        self._store.delete(keys)
+            self._store.delete(copies)
+        except OSError as error:
+            _LOG.error(
+                "a rename failed, and what was copied could not be removed: remove it path=%r reason=%r",
+                folder,
+                str(error),
+            )
+        moves.clear(steps)
 
     def _all(self, act: Callable[[str], None], keys: Iterable[str]) -> None:
         """

@@ -85,12 +85,15 @@ class Served:
         elif name == "save":
             failed = await self._files.store_all()
             yield {"unsaved": [path.decode(errors="backslashreplace") for path in failed]}
+        elif name == "resolve":
+            for path in paths_of(given["paths"]):
+                yield {"resolved": await self._files.resolve(path, given["take"] == "ours")}
         elif name == "clear":
             yield {"cleared": self._files.clear(paths_of(given.get("paths", [])))}
         elif name == "metrics":
             yield {"text": text(self._samples(), {"mp": given.get("mount", "")})}
         else:
-            raise LookupError(f"There is no command {name}; there are warmup, save, clear and metrics.")
+            raise LookupError(f"There is no command {name}; there are warmup, save, resolve, clear and metrics.")
 
     def reconfigure(self, configuration: Mapping[str, Any]) -> None:
         """Secrets are read anew when they are used; all else is of the mount's whole life."""
@@ -115,6 +118,7 @@ class Served:
             Sample("dirty_handles", status["unsaved"]),
             Sample("hidden_names", status["hidden_names"]),
             Sample("shadowed_names", status["shadowed_names"]),
+            Sample("conflicts", len(status["conflicts"])),
             Sample("upload_failures_total", status["upload_failures"], (), "counter"),
         ]
         if self._disk:
@@ -185,7 +189,7 @@ async def begin(given: Given) -> AsyncIterator[Served]:
                 metrics,
             )
             files = FileSystem(nursery, parts, settings)
-            session.observe = metrics.operation
+            session.observe, session.results = metrics.operation, files.results
             yield Served(given, files, disk, memory, source, metrics)
             nursery.cancel_scope.cancel()
         files.close()

@@ -134,6 +134,21 @@ def test_who_reads_a_file_reads_on_when_it_is_removed(place: Place, size: int) -
     assert path.read_bytes() == b"another"
 
 
+@pytest.mark.parametrize("size", [5000, 3 << 20])
+def test_who_reads_a_file_reads_on_when_a_folder_above_it_is_renamed(place: Place, size: int) -> None:
+    """D-51. Also what was not read before: a copy may have another version."""
+    root, data = place.root, os.urandom(size)
+    (root / "above" / "folder").mkdir(parents=True)
+    path = root / "above" / "folder" / "file"
+    path.write_bytes(data)
+    with file(path, os.O_RDONLY) as one:
+        (root / "above").rename(root / "other")
+        assert os.pread(one, size + 1, 0) == data
+        (root / "other").rename(root / "above")
+        assert os.pread(one, size + 1, size // 2) == data[size // 2 :]
+    assert path.read_bytes() == data
+
+
 @pytest.mark.parametrize("before", [None, b"before", b"b" * LARGE, b"b" * HUGE])
 @pytest.mark.parametrize("way", ["unlink", "rename"])
 def test_who_writes_a_file_writes_on_when_it_is_removed_or_replaced(

@@ -11,12 +11,12 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from paddleflow_fuse.sources.base import NOTHING, Data, Found, Kept, Page, Source
+from paddleflow_fuse.sources.base import NOTHING, Data, Found, Kept, Page, Part, Source
 
 Answer = TypeVar("Answer")
 _GATE = ".gate"
@@ -100,6 +100,15 @@ class FaultySource(Source):
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         return self._do("store", path, lambda: self._source.store(path, descriptor, size, kept, over))
+
+    def patch(
+        self, path: bytes, descriptor: int, parts: Sequence[Part], version: bytes, kept: Kept = NOTHING,
+        over: bytes | None = None,
+    ) -> Found:  # fmt: skip
+        return self._do("store", path, lambda: self._source.patch(path, descriptor, parts, version, kept, over))
+
+    def rename_folder(self, old: bytes, new: bytes, steps: int) -> None:
+        self._do("rename", old, lambda: self._source.rename_folder(old, new, steps))
 
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         return self._do("make_folder", path, lambda: self._source.make_folder(path, kept))

@@ -46,6 +46,6 @@ class _View:
 
 
 def mortal(region: Region, life: Life) -> Region:
-    for name in ("counters", "free_units", "buckets", "handles", "words", "longs", "arena", "arena_words"):
+    for name in ("counters", "free_units", "buckets", "handles", "words", "longs", "results", "arena", "arena_words"):
         setattr(region, name, _View(getattr(region, name), life))
     return region

@@ -71,6 +71,7 @@ async def serve(wanted: dict[str, Any]) -> None:
             Staging(Path(wanted["staging"])), session.bind if session.agreed.passthrough else None,
         )  # fmt: skip
         files = FileSystem(nursery, parts, settings)
+        session.results = files.results
         print("ready", flush=True)
         await session.serve(files)
         nursery.cancel_scope.cancel()

@@ -128,4 +128,4 @@ def python_as(user: int, folder: Path, code: str, *args: object, groups: tuple[i
 def client(code: str, *args: object) -> subprocess.Popen[str]:
     """Another process, which may wait."""
     command = [sys.executable, "-I", "-S", "-c", f"import os, sys\n{code}", *[str(one) for one in args]]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

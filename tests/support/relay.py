@@ -12,11 +12,14 @@ PATIENCE = 30.0
 
 
 class Relay:
-    """Passes bytes on from a port of its own to ``target``."""
+    """Passes bytes on from a port of its own to ``target``.
+
+    :ivar there: how many it passed on, ``back`` the other way
+    """
 
     def __init__(self, target: tuple[str, int]) -> None:
         self.target = target
-        self.connections = 0
+        self.connections = self.there = self.back = 0
         self._open: list[socket.socket] = []
         self._deaf: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -64,12 +67,20 @@ class Relay:
             return
         with self._lock:
             self._open += [client, target]
-        there = threading.Thread(target=_pass_on, args=(client, target), daemon=True)
+        there = threading.Thread(target=_pass_on, args=(client, target, self._count_there), daemon=True)
         there.start()
-        _pass_on(target, client, lambda: client in self._deaf)
+        _pass_on(target, client, self._count_back, lambda: client in self._deaf)
         there.join(PATIENCE)
         for one in (client, target):
             one.close()
+
+    def _count_there(self, size: int) -> None:
+        with self._lock:
+            self.there += size
+
+    def _count_back(self, size: int) -> None:
+        with self._lock:
+            self.back += size
 
     def _reach(self, _client: socket.socket) -> socket.socket:
         return socket.create_connection(self.target, PATIENCE)
@@ -102,9 +113,15 @@ class TunnelProxy(Relay):
         return target
 
 
-def _pass_on(source: socket.socket, target: socket.socket, is_lost: Callable[[], bool] = lambda: False) -> None:
+def _pass_on(
+    source: socket.socket,
+    target: socket.socket,
+    count: Callable[[int], None],
+    is_lost: Callable[[], bool] = lambda: False,
+) -> None:
     with contextlib.suppress(OSError):
         while content := source.recv(65536):
+            count(len(content))
             if not is_lost():
                 target.sendall(content)
     for one in (source, target):

@@ -106,7 +106,7 @@ def number(failure: Failure) -> int:
 def error(failure: Failure, operation: str, bucket: str, key: str, tries: int) -> OSError:
     """What is told of it."""
     # What was expected there may also be gone.
-    gone = failure.code == "NoSuchKey" and operation in ("PutObject", "CompleteMultipartUpload")
+    gone = failure.code == "NoSuchKey" and operation in ("PutObject", "CompleteMultipartUpload", "UploadPartCopy")
     if gone or failure.status == 412 or failure.code == "ConditionalRequestConflict":
         return ChangedError(key.encode())
     found = number(failure)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from .journal import Begun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
+    from ..base import Part as Known
     from ..rates import Gate
     from .attempts import Attempts
     from .journal import Journal
@@ -78,32 +79,50 @@ class Multipart:
         :param over: boto3's conditions
         :returns: the new etag
         """
+        _holds(descriptor, size)
 
-        def send(upload: str, part: Part) -> Any:
-            body = Slice(descriptor, part.offset, part.size)
-            return self._boto.upload_part(
-                Bucket=self._bucket, Key=key, UploadId=upload, PartNumber=part.number, Body=body
-            )
+        def act(upload: str, part: Part) -> Any:
+            return self._send(key, upload, part, descriptor)
 
-        staged = os.fstat(descriptor).st_size
-        if staged < size:
-            raise OSError(errno.EIO, f"the staged file has {staged} bytes, but should have {size}")
-        return self._all("UploadPart", key, size, metadata, send, **over)
+        return self._all(key, list(parts(size)), metadata, act, frozenset(), **over)
+
+    def patch(
+        self, key: str, descriptor: int, wanted: Sequence[Known], version: str, metadata: Mapping[str, str], **over: str
+    ) -> str:
+        """
+        :param version: the quoted etag of what some parts are copied from
+        :returns: the new etag
+        """
+        _holds(descriptor, sum(part.size for part in wanted))
+        copied = frozenset(number for number, part in enumerate(wanted, 1) if part.copied)
+
+        def act(upload: str, part: Part) -> Any:
+            if part.number in copied:
+                return self._copy(key, key, upload, part, version)
+            return self._send(key, upload, part, descriptor)
+
+        numbered = [Part(number, one.offset, one.size) for number, one in enumerate(wanted, 1)]
+        return self._all(key, numbered, metadata, act, copied, **over)
 
     def copy(self, old: str, new: str, version: str, size: int, metadata: Mapping[str, str]) -> None:
         """
         :param version: the quoted etag of what is copied
         """
-        source = {"Bucket": self._bucket, "Key": old}
+        wanted = list(parts(size))
+        copied = frozenset(part.number for part in wanted)
+        self._all(new, wanted, metadata, lambda upload, part: self._copy(old, new, upload, part, version), copied)
 
-        def copy(upload: str, part: Part) -> Any:
-            answer = self._boto.upload_part_copy(
-                Bucket=self._bucket, Key=new, UploadId=upload, PartNumber=part.number, CopySource=source,
-                CopySourceIfMatch=version, CopySourceRange=f"bytes={part.offset}-{part.offset + part.size - 1}",
-            )  # fmt: skip
-            return answer["CopyPartResult"]
+    def _send(self, key: str, upload: str, part: Part, descriptor: int) -> Any:
+        body = Slice(descriptor, part.offset, part.size)
+        return self._boto.upload_part(Bucket=self._bucket, Key=key, UploadId=upload, PartNumber=part.number, Body=body)
 
-        self._all("UploadPartCopy", new, size, metadata, copy)
+    def _copy(self, old: str, new: str, upload: str, part: Part, version: str) -> Any:
+        answer = self._boto.upload_part_copy(
+            Bucket=self._bucket, Key=new, UploadId=upload, PartNumber=part.number,
+            CopySource={"Bucket": self._bucket, "Key": old}, CopySourceIfMatch=version,
+            CopySourceRange=f"bytes={part.offset}-{part.offset + part.size - 1}",
+        )  # fmt: skip
+        return answer["CopyPartResult"]
 
     def abort(self, key: str, upload: str, tries: int = 0) -> None:
         """Also one that is not there any more."""
@@ -117,8 +136,8 @@ class Multipart:
         self._journal.ended(Begun(key, upload))
 
     def _all(
-        self, operation: str, key: str, size: int, metadata: Mapping[str, str],
-        act: Callable[[str, Part], Any], **over: str,
+        self, key: str, wanted: Sequence[Part], metadata: Mapping[str, str], act: Callable[[str, Part], Any],
+        copied: frozenset[int], **over: str,
     ) -> str:  # fmt: skip
         begun = self._run(
             "CreateMultipartUpload",
@@ -128,7 +147,7 @@ class Multipart:
         upload = str(begun["UploadId"])
         self._journal.begun(Begun(key, upload))
         try:
-            done = self._parts(operation, key, upload, size, act)
+            done = self._parts(key, upload, wanted, act, copied)
             answer = self._run(
                 "CompleteMultipartUpload",
                 key,
@@ -145,15 +164,17 @@ class Multipart:
         return str(answer["ETag"])
 
     def _parts(
-        self, operation: str, key: str, upload: str, size: int, act: Callable[[str, Part], Any]
+        self, key: str, upload: str, wanted: Sequence[Part], act: Callable[[str, Part], Any], copied: frozenset[int]
     ) -> list[dict[str, Any]]:
         def one(part: Part) -> dict[str, Any]:
-            sent = part.size if operation == "UploadPart" else 0
+            is_copied = part.number in copied
+            sent = 0 if is_copied else part.size
             self._gate.admit(sent)
+            operation = "UploadPartCopy" if is_copied else "UploadPart"
             told = self._run(operation, key, lambda: act(upload, part), sent=sent)
             return {"PartNumber": part.number, **{name: told[name] for name in _TOLD if name in told}}
 
-        work = [self._pool.submit(one, part) for part in parts(size)]
+        work = [self._pool.submit(one, part) for part in wanted]
         try:
             return [each.result() for each in work]
         finally:  # none is on its way when the upload is ended
@@ -163,6 +184,12 @@ class Multipart:
 
     def _run(self, operation: str, key: str, act: Callable[[], Any], tries: int = 0, sent: int = 0) -> Any:
         return self._attempts.run(operation, key, lambda _before: act(), tries, sent)
+
+
+def _holds(descriptor: int, size: int) -> None:
+    staged = os.fstat(descriptor).st_size
+    if staged < size:
+        raise OSError(errno.EIO, f"the staged file has {staged} bytes, but should have {size}")
 
 
 class Slice(io.RawIOBase):

@@ -30,7 +30,7 @@ from .quick import Quick, plain, quoted, seconds, version_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ..base import Data, Tell
+    from ..base import Data, Part, Tell
     from ..rates import Gates
     from .credentials import Credentials, Provider
     from .journal import Journal
@@ -47,6 +47,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")
 
 
 class S3Store(Store):
+    patches = 5 << 20
+
     def __init__(
         self,
         options: Options,
@@ -175,6 +177,23 @@ class S3Store(Store):
                 raise
             version = ours.version
         return self._stored(key, size, metadata, version)
+
+    def patch(
+        self, key: str, descriptor: int, parts: Sequence[Part], version: bytes, metadata: Mapping[str, str],
+        over: bytes | None = None,
+    ) -> Object:  # fmt: skip
+        mark = secrets.token_hex(16)
+        marked = {**metadata, _WRITE: mark}
+        try:
+            made = version_of(
+                self._multipart.patch(key, descriptor, parts, quoted(version), marked, **_condition(over))
+            )
+        except OSError:
+            ours = self._ours(key, mark)
+            if ours is None:
+                raise
+            made = ours.version
+        return self._stored(key, sum(part.size for part in parts), metadata, made)
 
     def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> None:
         there = self._head(old)

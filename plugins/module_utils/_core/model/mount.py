@@ -31,6 +31,7 @@ MOUNT: dict[str, Field] = {
     "passthrough": {**_BOOL, "default": True},
     "session": {"type": "string", "enum": ["auto", "direct", "pyfuse3"], "default": "auto"},
     "capacity": {**_AMOUNT, "default": "1Pi"},
+    "conflict": {"type": "string", "enum": ["last", "fail"], "default": "last"},
     # What is cached.
     "data-cache-path": {**_FOLDER, "default": "/var/cache/paddleflow/fuse"},
     "data-cache-quota": {**_AMOUNT, "default": 0},

@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
+from paddleflow_fuse.nodes.region import Region
+from paddleflow_fuse.nodes.results import Results
 from paddleflow_fuse.operations import Absent, Caller, Operations
 from paddleflow_fuse.protocol import layout
 from paddleflow_fuse.protocol.agree import Agreed
 from paddleflow_fuse.protocol.codes import RESENT, Init, Notify, Op
-from paddleflow_fuse.protocol.replies import Entry, Handle
+from paddleflow_fuse.protocol.replies import Attributes, Entry, Handle
 from paddleflow_fuse.session.direct import Direct
 from paddleflow_fuse.session.spin import Spin
 
@@ -31,6 +33,10 @@ class Kernel:
 
     def __init__(self, end: trio.socket.SocketType) -> None:
         self._end = end
+        self._number = 0
+
+    def restart(self) -> None:
+        """What is asked next has the numbers of what was asked first."""
         self._number = 0
 
     async def ask(self, op: int, body: bytes = b"", node: int = 1, again: bool = False) -> int:
@@ -321,5 +327,39 @@ def test_who_looks_catches_the_next_request_and_others_have_their_turn_all_the_s
                         await trio.lowlevel.checkpoint()
                 enough.set()
             assert session.spin.caught >= 100
+
+    trio.run(test)
+
+
+def test_what_was_about_to_be_answered_is_answered_and_not_done_again() -> None:
+    class Makes(Operations):
+        made = 0
+
+        def mkdir(self, _caller: Caller, _parent: int, _name: bytes, _mode: int) -> Entry:
+            self.made += 1
+            if self.made == 2:
+                raise FileExistsError(errno.EEXIST, "it is there")
+            return Entry(7, Attributes(70, 0o40755))
+
+    async def test() -> None:
+        operations, region = Makes(), Region.create()
+        body = struct.pack("<II", 0o755, 0) + b"name\0"
+        with connected() as (kernel, descriptor):
+            answers = []
+            for again in (False, True):
+                session = Direct(descriptor, AGREED)
+                session.results = Results(region)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(session.serve, operations)
+                    kernel.restart()
+                    for _turn in range(2):
+                        await kernel.ask(Op.MKDIR, body, again=again)
+                        number, code, told = await kernel.answer()
+                        answers.append((number & ~RESENT, code, told))
+                    session.leave(0)
+            assert answers[:2] == answers[2:]
+            assert [code for _number, code, _told in answers] == [0, errno.EEXIST] * 2
+            assert operations.made == 2
+        region.close()
 
     trio.run(test)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where names go: folders by a plan that survives whoever began it, and then what is known here of what was moved."""
+
+from __future__ import annotations
+
+import logging
+import stat
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from ..nodes.records import ROOT, StaleError
+
+if TYPE_CHECKING:
+    from ..nodes.table import Nodes
+    from ..sources.base import Source
+    from .content import Contents
+    from .names import Names
+    from .plans import Plan, Plans
+    from .work import Work
+    from .writing import Writing
+
+_LOG = logging.getLogger(__name__)
+# Seconds between two attempts to end what was left: twice as long each time.
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+# Files that are asked for their new version at a time.
+_AT_ONCE: Final = 16
+
+
+class Moves:
+    def __init__(
+        self, nodes: Nodes, names: Names, contents: Contents, writing: Writing, source: Source, work: Work, plans: Plans
+    ) -> None:  # fmt: skip
+        self._nodes, self._names, self._contents, self._writing = nodes, names, contents, writing
+        self._source, self._work, self._plans = source, work, plans
+        for plan in plans.left():
+            waiting = ExitStack()
+            waiting.enter_context(names.moving(plan.old, plan.new))
+            work.soon(partial(self._resume, plan, waiting))
+
+    async def folder(self, node: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
+        """Nothing of it is being stored."""
+        before, after = self._names.below(*old), self._names.below(*new)
+        if not self._source.abilities.resumes:
+            await self._work.change(self._source.rename, before, after)
+            await self.moved(node, old, new)
+            return
+        plan = await self._work.change(self._plans.begin, before, after)
+        async with plan.lock:
+            try:
+                await self._steps(plan)
+            except OSError:
+                if not plan.is_void:  # all is copied, so it goes on
+                    self._work.soon(partial(self._resume, plan, ExitStack()))
+                raise
+            await self.moved(node, old, new)
+            self._plans.end(plan)
+
+    async def resumed(self, old: bytes, new: bytes) -> bool:
+        """Whether it had been begun and was not ended, as by a worker that died over it; and is done now."""
+        plan = self._plans.of(old, new)
+        if plan is None:
+            return False
+        await self._finish(plan)
+        return True
+
+    async def _steps(self, plan: Plan) -> None:
+        try:
+            await self._work.change(self._source.rename_folder, plan.old, plan.new, plan.steps)
+        except OSError:
+            if plan.is_void:
+                self._plans.end(plan)
+            raise
+
+    async def _finish(self, plan: Plan) -> None:
+        async with plan.lock:
+            if self._plans.of(plan.old, plan.new) is not plan:
+                return  # others did
+            with self._names.moving(plan.old, plan.new):
+                old, new = self._place(plan.old), self._place(plan.new)
+                node = self._nodes.find(*old) if old else 0
+                async with self._writing.still(*[node] * bool(node)):
+                    await self._steps(plan)
+                    if node and old and new:
+                        await self.moved(node, old, new)
+                await self._writing.left_moved(plan.old, plan.new)
+                self._plans.end(plan)
+
+    async def _resume(self, plan: Plan, waiting: ExitStack) -> None:
+        """What nobody may be waiting for, as after the machine died.
+
+        :param waiting: what is let go after the first attempt
+        """
+        pause = _FIRST_PAUSE
+        while self._plans.of(plan.old, plan.new) is plan:
+            try:
+                with waiting:
+                    await self._finish(plan)
+            except OSError as error:
+                if plan.is_void:
+                    _LOG.error(
+                        "a rename was cut off, and is undone old=%r new=%r reason=%r", plan.old, plan.new, str(error)
+                    )
+                    return
+                _LOG.warning(
+                    "a rename that was cut off is not ended yet old=%r new=%r reason=%r", plan.old, plan.new, str(error)
+                )
+            else:
+                _LOG.warning("a rename that was cut off is ended old=%r new=%r", plan.old, plan.new)
+                return
+            await trio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _place(self, path: bytes) -> tuple[int, bytes] | None:
+        """The folder that holds it and its name there, as far as that is known here."""
+        *above, name = path.split(b"/")
+        folder = ROOT
+        for one in above:
+            folder = self._nodes.find(folder, one)
+            if not folder:
+                return None
+        return folder, name
+
+    # --- what is known here ------------------------------------------------------------------
+
+    async def moved(self, node: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
+        """The source has it in its new place."""
+        is_new = self._writing.is_new(node)
+        target = self._nodes.find(*new)
+        # Both may have come to mean something else while the source was at it.
+        if self._nodes.find(*old) == node:
+            if target and target != node:
+                self._writing.dropped(target)
+            self._nodes.rename(node, *new)
+            self._writing.moved()
+        if not stat.S_ISDIR(self._nodes.known(node).mode):
+            if not is_new:
+                await self._follow(node)
+            return
+        limit = trio.CapacityLimiter(_AT_ONCE)
+        async with trio.open_nursery() as nursery:
+            for one in self._writing.used_below(node):
+                nursery.start_soon(self._follow_below, one, limit)
+
+    async def _follow_below(self, node: int, limit: trio.CapacityLimiter) -> None:
+        async with limit:
+            with suppress(OSError):  # who reads it is told
+                await self._follow(node)
+
+    async def _follow(self, node: int) -> None:
+        """A copy may have another version, which those who have it open go on with."""
+        with suppress(StaleError):
+            found = await self._work.ask(self._source.find, self._names.path(node))
+            self._nodes.set_version(node, found.version)
+            self._contents.moved(node, found.version)
+            self._writing.replaces(node, found.version)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How what is staged comes to the source: whole, or what was changed of it, and over nothing that it must not replace."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from ..sources.base import ChangedError, Kept
+from . import view
+from .ahead import Range
+from .patch import plan
+from .stage import COMPARED, SETTLED, Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ..sources.base import Found, Part, Source
+    from .stage import Stage
+    from .work import Work
+
+    Fill = Callable[[list[Range]], Awaitable[None]]
+
+# A large file that is written to all the time never shows settled times; it is stored as it is, and counts as changed.
+_ATTEMPTS: Final = 5
+_STEP: Final = 8 << 20
+
+
+class OvertakenError(ChangedError):
+    """The source has a newer version, over which this is not to be stored, or without which it cannot be."""
+
+
+class Storing:
+    def __init__(self, source: Source, work: Work) -> None:
+        self._source, self._work = source, work
+
+    async def store(self, stage: Stage, path: bytes, over: bytes | None, fill: Fill) -> tuple[Stored, Found]:
+        """Nobody writes to it by us meanwhile.
+
+        :param over: the version that it may replace, b"" for none at all; None replaces whatever is there
+        :param fill: brings what is missing of what was there before
+        :raises OvertakenError:
+        """
+        try:
+            return await self._store(stage, path, over, fill)
+        except ChangedError:
+            found = await self._work.ask(self._ours, stage, path) if stage.found else None
+            if found is None:
+                raise OvertakenError(path) from None
+            return await self._work.ask(stage.settle), found
+
+    async def _store(self, stage: Stage, path: bytes, over: bytes | None, fill: Fill) -> tuple[Stored, Found]:
+        least = self._source.abilities.patches
+        parts = plan(stage.status().st_size, stage.same(), least) if least else []
+        sent = [Range(part.offset, part.size) for part in parts if not part.copied]
+        for one in sent if parts else [Range(0, stage.note.base)]:
+            await fill(stage.missing(one))
+        await self._settle(stage)
+        now = await self._work.ask(stage.settle)
+        kept = self._kept(stage, now.mtime_ns)
+        if parts and now.size == parts[-1].offset + parts[-1].size:
+            return now, await self._patch(stage, path, parts, kept, over)
+        return now, await self._work.change(self._source.store, path, stage.descriptor, now.size, kept, over)
+
+    async def _patch(self, stage: Stage, path: bytes, parts: list[Part], kept: Kept, over: bytes | None) -> Found:
+        before = stage.note.before
+        return await self._work.change(self._source.patch, path, stage.descriptor, parts, before, kept, over)
+
+    async def _settle(self, stage: Stage) -> None:
+        for _attempt in range(_ATTEMPTS):
+            status = stage.status()
+            age = time.time_ns() - status.st_mtime_ns
+            if status.st_size <= COMPARED or not 0 <= age < SETTLED:
+                return
+            # Not to wait for anybody: two writes may have the same time as long as it is that young.
+            await trio.sleep((SETTLED - age) / view.SECOND)
+
+    def _kept(self, stage: Stage, mtime_ns: int) -> Kept:
+        note = stage.note
+        return Kept(note.mode, note.uid, note.gid, mtime_ns) if self._source.abilities.keeps else Kept()
+
+    def _ours(self, stage: Stage, path: bytes) -> Found | None:
+        """In a thread. What the source has is what was written here: a process that died had stored it, and could not say so."""
+        try:
+            found = self._source.find(path)
+            size = stage.status().st_size
+            if found.size != size:
+                return None
+            for one in _without(stage.same(), size):
+                for offset in range(one.offset, one.end, _STEP):
+                    length = min(_STEP, one.end - offset)
+                    data = self._source.read(path, found.version, offset, length)
+                    if bytes(data) != os.pread(stage.descriptor, length, offset):
+                        return None
+        except (FileNotFoundError, ChangedError):
+            return None
+        return found
+
+
+def _without(same: list[Range], size: int) -> list[Range]:
+    found, place = [], 0
+    for one in same:
+        found.append(Range(place, one.offset - place))
+        place = one.end
+    found.append(Range(place, size - place))
+    return [one for one in found if one.size > 0]
