@@ -159,7 +159,10 @@ def status(paths: list[str], seconds: float) -> Run:
     return run
 
 
-def create(paths: list[str], size: int, seconds: float) -> Run:
+def create(paths: list[str], size: int, seconds: float, sync: bool = False) -> Run:
+    """
+    :param sync: where a close alone does not store it
+    """
     data = random.Random(2).randbytes(size)
 
     def run() -> Found:
@@ -168,6 +171,8 @@ def create(paths: list[str], size: int, seconds: float) -> Run:
         for path in paths:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
             os.write(descriptor, data)
+            if sync:
+                os.fsync(descriptor)
             os.close(descriptor)
             done, now = done + 1, time.perf_counter()
             if now - begin > seconds:
@@ -187,8 +192,11 @@ def unlink(paths: list[str]) -> Run:
     return run
 
 
-def write(path: str, size: int) -> Run:
-    """One large file, until it is closed."""
+def write(path: str, size: int, sync: bool = False) -> Run:
+    """One large file, until it is closed.
+
+    :param sync: as above
+    """
     data = random.Random(3).randbytes(8 * BLOCK)
 
     def run() -> Found:
@@ -197,6 +205,8 @@ def write(path: str, size: int) -> Run:
         for place in range(0, size, BLOCK):
             start = place % len(data)
             os.write(descriptor, data[start : start + min(BLOCK, size - place)])
+        if sync:
+            os.fsync(descriptor)
         os.close(descriptor)
         return {"done": size, "seconds": time.perf_counter() - begin, "wrong": 0}
 

@@ -131,11 +131,11 @@ def writing(stand: Stand, one: Contender, seconds: float) -> Notes:
     try:
         with stand.mounted(one, writes=True) as trial:
             paths = trial.paths([f"{WRITTEN}{number}" for number in range(sizes.created)])
-            made = trial.run("create", paths=paths, size=PAGE, seconds=seconds)
+            made = trial.run("create", paths=paths, size=PAGE, seconds=seconds, sync=one.syncs)
             there = stand.stored(WRITTEN) / made.found["done"] if counts else None
             notes = [Note(CREATED, made, there)]
             notes.append(Note("unlink", trial.run("unlink", paths=paths[: made.found["done"]])))
-            large = trial.run("write", path=trial.path(f"{WRITTEN}large"), size=sizes.written)
+            large = trial.run("write", path=trial.path(f"{WRITTEN}large"), size=sizes.written, sync=one.syncs)
             there = float(stand.stored(f"{WRITTEN}large")) if counts else None
             notes.append(Note("write 1 GiB", large, there))
             count = sizes.written // PAGE // 4

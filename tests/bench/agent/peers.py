@@ -31,6 +31,7 @@ class Contender(NamedTuple):
     :ivar start: the command without its settings
     :ivar settings: those with which it is read
     :ivar writes: the settings of a mount that is written to, where they differ; None where nobody can write
+    :ivar syncs: it stores when it is asked to, and not when a file is closed; so it is asked before
     :ivar files: what has to lie in the mount's own folder first, by name; nobody else may read it
     :ivar environment: beside the path and the home
     :ivar loads: which it has; all without
@@ -41,6 +42,7 @@ class Contender(NamedTuple):
     start: str
     settings: str
     writes: str | None = ""
+    syncs: bool = False
     files: Mapping[str, str] = {}
     environment: Mapping[str, str] = {}
     remarks: str = ""
@@ -94,9 +96,9 @@ CONTENDERS: tuple[Contender, ...] = (
     ),
     Contender(
         "geesefs", "{program} -f --endpoint {url} --shared-config {folder}/secrets", f"{_GEESEFS} {{bucket}} {{point}}",
-        writes=f"{_GEESEFS} --fsync-on-close {{bucket}} {{point}}",
+        syncs=True,
         files={"secrets": "[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n"},
-        remarks="from PATH; it has one time for names, attributes, the kernel and itself",
+        remarks="from PATH; it has one time for names, attributes, the kernel and itself; stores behind the close, so an fsync is before it",
     ),
     Contender(
         "juicefs", "{program} mount {meta} {point}", _JUICEFS,
