@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from .base import NOTHING
 from .far import FarSource
 from .objects import ObjectSource
 from .rates import gates
@@ -14,7 +15,7 @@ from .s3.options import PATIENT, read
 from .s3.providers import is_near, provider_of
 
 if TYPE_CHECKING:
-    from .base import Data, Found, Tell
+    from .base import Data, Found, Kept, Tell
     from .make import Wanted
     from .objects import Options
 
@@ -37,8 +38,21 @@ class SplitSource(FarSource):
         super().__init__(wanted, tell)
         bucket = read(wanted.url, wanted.properties)
         provider = provider_of(bucket, wanted.secrets) if is_near(bucket, wanted.secrets) else _Asked(self)
-        store = NearStore(bucket, Keeper(provider), PATIENT, tell, gates(wanted.rates).read)
+        store = NearStore(bucket, Keeper(provider), PATIENT, tell, gates(wanted.rates))
         self._near = ObjectSource(store, wanted.path.strip("/"), options)
+
+    def find(self, path: bytes) -> Found:
+        """A file, or that there is nothing."""
+        try:
+            return self._near.find(path)
+        except ElsewhereError:
+            return super().find(path)
+
+    def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
+        try:
+            return self._near.store(path, descriptor, size, kept, over)
+        except ElsewhereError:
+            return super().store(path, descriptor, size, kept, over)
 
     def find_file(self, path: bytes) -> Found:
         try:

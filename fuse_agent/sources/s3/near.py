@@ -5,24 +5,27 @@ from __future__ import annotations
 
 import errno
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from obstore.exceptions import BaseError
 
 from ...metrics import Request
 from ..base import ChangedError
-from ..objects import Object, Store
+from ..objects import Keys, Object, Store
 from ..rates import OPEN
-from .quick import Quick, plain
+from .quick import Quick, plain, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..base import Data, Tell
-    from ..objects import Keys
-    from ..rates import Gate
+    from ..rates import Gates
     from .credentials import Keeper
     from .options import Options, Patience
+
+
+# What one thread holds in memory to send it.
+_SMALL: Final = 1 << 20
 
 
 class ElsewhereError(OSError):
@@ -36,9 +39,9 @@ class NearStore(Store):
     """One try of what obstore can express; all else is an ElsewhereError."""
 
     def __init__(
-        self, options: Options, keeper: Keeper, patience: Patience, on_request: Tell, gate: Gate = OPEN.read
+        self, options: Options, keeper: Keeper, patience: Patience, on_request: Tell, gates: Gates = OPEN
     ) -> None:
-        self._gate = gate
+        self._gates = gates
         self._quick, self._on_request = Quick(options, keeper, patience), on_request
 
     def head(self, key: str) -> Object:
@@ -47,7 +50,10 @@ class NearStore(Store):
         began = time.monotonic()
         try:
             found = self._quick.head(key)
-        except (BaseError, FileNotFoundError):
+        except FileNotFoundError:
+            self._on_request(Request("HeadObject", 404, seconds=time.monotonic() - began))
+            raise
+        except BaseError:
             raise ElsewhereError from None
         self._on_request(Request("HeadObject", 200, seconds=time.monotonic() - began))
         return found
@@ -57,7 +63,7 @@ class NearStore(Store):
             return b""
         if not plain(key):
             raise ElsewhereError
-        self._gate.admit(size)
+        self._gates.read.admit(size)
         began = time.monotonic()
         try:
             data = self._quick.get(key, version, offset, size)
@@ -66,15 +72,38 @@ class NearStore(Store):
         self._on_request(Request("GetObject", 200, seconds=time.monotonic() - began, received=len(data)))
         return data
 
-    # Whoever has this asks nothing else of it.
-
     def list(self, prefix: str, delimiter: str = "", most: int = 0) -> Iterator[Keys]:
-        raise NotImplementedError
+        """That there is nothing; what there is, is told elsewhere."""
+        if delimiter or most != 1 or not plain(prefix.removesuffix("/")):
+            raise ElsewhereError
+        began = time.monotonic()
+        try:
+            there = self._quick.is_any(prefix)
+        except (BaseError, FileNotFoundError):
+            there = True
+        if there:
+            raise ElsewhereError
+        self._on_request(Request("ListObjectsV2", 200, seconds=time.monotonic() - began))
+        yield Keys([], [])
 
     def put(
         self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None
     ) -> Object:
-        raise NotImplementedError
+        """A small one, whatever was there: asked again elsewhere, it does the same again."""
+        if over is not None or size > _SMALL or not plain(key):
+            raise ElsewhereError
+        data = whole(descriptor, size)
+        self._gates.write.admit(size)
+        began = time.monotonic()
+        try:
+            version = self._quick.put(key, data, dict(metadata), None)
+            self._on_request(Request("PutObject", 200, seconds=time.monotonic() - began, sent=size))
+            found = self.head(key)
+        except (BaseError, FileNotFoundError):
+            raise ElsewhereError from None
+        return found._replace(size=size, version=version, metadata=dict(metadata))
+
+    # Whoever has this asks nothing else of it.
 
     def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> None:
         raise NotImplementedError
@@ -83,4 +112,4 @@ class NearStore(Store):
         raise NotImplementedError
 
     def close(self) -> None:
-        self._gate.close()
+        self._gates.close()

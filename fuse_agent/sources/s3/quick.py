@@ -9,6 +9,8 @@ the upload's id). So it gets the first try at what it can express.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import threading
 from datetime import UTC, timedelta
@@ -83,8 +85,23 @@ class Quick:
         answer = self.client().put(key, data, attributes=attributes, mode=mode, use_multipart=False)
         return version_of(answer["e_tag"])
 
+    def is_any(self, prefix: str) -> bool:
+        """Whether any key begins with it; it ends with a slash."""
+        return bool(next(iter(self.client().list(prefix, chunk_size=1)), None))
+
     def copy(self, old: str, new: str) -> None:
         self.client().copy(old, new)
+
+
+def whole(descriptor: int, size: int) -> bytes:
+    pieces, done = [], 0
+    while done < size:
+        piece = os.pread(descriptor, size - done, done)
+        if not piece:
+            raise OSError(errno.EIO, f"the staged file has {done} bytes, but should have {size}")
+        pieces.append(piece)
+        done += len(piece)
+    return b"".join(pieces)
 
 
 def version_of(etag: str | None) -> bytes:

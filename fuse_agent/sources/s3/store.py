@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import re
 import secrets
 import time
@@ -25,7 +24,7 @@ from .journal import NOWHERE
 from .multipart import SIZES, Multipart, Sizes, Unfinished
 from .options import PATIENT, Patience
 from .providers import provider_of
-from .quick import Quick, plain, quoted, seconds, version_of
+from .quick import Quick, plain, quoted, seconds, version_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -159,7 +158,7 @@ class S3Store(Store):
             if parted:
                 version = version_of(self._multipart.upload(key, descriptor, size, marked, **_condition(over)))
             else:
-                data = _whole(descriptor, size)
+                data = whole(descriptor, size)
                 self._gates.write.admit(size)
 
                 def act(before: int) -> bytes:
@@ -364,14 +363,3 @@ def _condition(over: bytes | None) -> dict[str, str]:
     if over is None:
         return {}
     return {"IfMatch": quoted(over)} if over else {"IfNoneMatch": "*"}
-
-
-def _whole(descriptor: int, size: int) -> bytes:
-    pieces, done = [], 0
-    while done < size:
-        piece = os.pread(descriptor, size - done, done)
-        if not piece:
-            raise OSError(errno.EIO, f"the staged file has {done} bytes, but should have {size}")
-        pieces.append(piece)
-        done += len(piece)
-    return b"".join(pieces)

@@ -16,7 +16,7 @@ class Images:
     def __init__(self, paths: list[str]) -> None:
         self._paths = paths
         self._open = importlib.import_module("PIL.Image").open
-        self._array = importlib.import_module("numpy").asarray
+        self._array = importlib.import_module("numpy").array
 
     def __len__(self) -> int:
         return len(self._paths)

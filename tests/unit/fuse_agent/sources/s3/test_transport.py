@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 from paddleflow_fuse.sources.base import quiet
+from paddleflow_fuse.sources.objects import Keys
 from paddleflow_fuse.sources.rates import Gate, Gates
 from paddleflow_fuse.sources.s3 import multipart
 from paddleflow_fuse.sources.s3.credentials import FileCredentials, Fixed, Keeper
 from paddleflow_fuse.sources.s3.multipart import Sizes
-from paddleflow_fuse.sources.s3.near import NearStore
+from paddleflow_fuse.sources.s3.near import ElsewhereError, NearStore
 from paddleflow_fuse.sources.s3.options import PATIENT, Patience
 from paddleflow_fuse.sources.s3.store import S3Store
 
@@ -150,7 +151,37 @@ def test_what_is_read_and_sent_passes_the_gates_once_however_often_it_is_tried(t
     store.put("key", descriptor, 9, {})
     os.close(descriptor)
     assert (read.passed, write.passed) == (3, 12)
-    near = Counted()
+    near_read, near_write = Counted(), Counted()
+    near = NearStore(tried.stub.options, Keeper(Fixed(KEYS)), PATIENT, quiet, Gates(near_read, near_write))
     tried.stub.steps += [part(b"abc", 3)]
-    NearStore(tried.stub.options, Keeper(Fixed(KEYS)), PATIENT, quiet, near).get("key", b"", 0, 3)
-    assert near.passed == 3
+    near.get("key", b"", 0, 3)
+    tried.stub.steps += [stored(), found(3)]
+    staged = os.memfd_create("staged")
+    os.write(staged, b"abc")
+    assert near.put("key", staged, 3, {}).size == 3
+    os.close(staged)
+    assert (near_read.passed, near_write.passed) == (3, 3)
+
+
+def test_what_cannot_be_told_near_is_asked_elsewhere(tried: Tried) -> None:
+    near = NearStore(tried.stub.options, Keeper(Fixed(KEYS)), PATIENT, quiet)
+    listing = "<ListBucketResult><IsTruncated>false</IsTruncated>{}</ListBucketResult>"
+    there = "<Contents><Key>key/a</Key><LastModified>2026-01-01T00:00:00Z</LastModified><ETag>v</ETag><Size>1</Size></Contents>"
+    tried.stub.steps += [answer(200, listing.format("").encode()), answer(200, listing.format(there).encode())]
+    assert list(near.list("key/", most=1)) == [Keys([], [])]
+    for ask in (
+        lambda: list(near.list("key/", most=1)),
+        lambda: list(near.list("a//b/", most=1)),
+        lambda: near.put("key", -1, 2 << 20, {}),
+        lambda: near.put("key", -1, 1, {}, over=b""),
+    ):
+        with pytest.raises(ElsewhereError):
+            ask()
+    staged = os.memfd_create("staged")
+    tried.stub.steps += [refused(503, "SlowDown")]
+    with pytest.raises(ElsewhereError):
+        near.put("key", staged, 0, {})
+    os.close(staged)
+    tried.stub.steps += [refused(404, "NoSuchKey")]
+    with pytest.raises(FileNotFoundError):
+        near.head("key")
