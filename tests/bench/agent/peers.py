@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,7 +76,7 @@ _GEESEFS = (
 )
 _OURS = "{{ours}} --run {{folder}}/run mount s3://{{bucket}} {{point}} --secrets {{folder}}/secrets {0}"
 _SECRETS = {"secrets": '{{"accessKey": "{key}", "secretKey": "{secret}"}}'}
-NO_DISK, ASLEEP = "ours without a disk", "ours without spin"
+NO_DISK, ASLEEP, STOCK = "ours without a disk", "ours without spin", "ours, pyfuse3"
 
 CONTENDERS: tuple[Contender, ...] = (
     Contender(NATIVE, "", "", remarks="a folder of the same ext4"),
@@ -129,6 +130,10 @@ CONTENDERS: tuple[Contender, ...] = (
     Contender(
         ASLEEP, _OURS.format(_COMMON), "-o spin=0", files=_SECRETS, remarks="its loop is woken for each request", loads=("D",),
     ),
+    Contender(
+        STOCK, _OURS.format(_COMMON), "-o session=pyfuse3 -o relaxedOpen=true", files=_SECRETS, remarks="over libfuse, without passthrough",
+        loads=("A", "B", "D", "E"),
+    ),
 )  # fmt: skip
 BY_NAME = {one.name: one for one in CONTENDERS}
 PEERS = ("s3fs", "rclone", "geesefs", "juicefs")
@@ -171,6 +176,8 @@ def version(contender: Contender) -> str:
     if name in RECIPES:
         program(name)
         return RECIPES[name].version
+    if name == STOCK and find_spec("pyfuse3") is None:
+        raise BuildError("pyfuse3 is not installed; it is compiled, for which `make env` needs libfuse3-dev")
     if contender.is_ours or name == NATIVE:
         return ""
     said = subprocess.run([program(name), "--version"], capture_output=True, text=True, check=False)
