@@ -145,9 +145,12 @@ class Handed(NamedTuple):
     grace: float  # seconds to store what is not stored, when the supervisor is gone
     json: bool  # how to log
     files: dict[str, Any]  # of the file system, with its secrets
+    # Supervisors of older releases say none of these.
+    level: str = "INFO"  # of the log
+    restarts: int = 0  # workers of this mount before this one
 
     def __repr__(self) -> str:
-        return f"Handed({', '.join(f'{name}={value!r}' for name, value in zip(self._fields[:-1], self, strict=False))})"
+        return f"Handed({', '.join(f'{name}={value!r}' for name, value in self._asdict().items() if name != 'files')})"
 
 
 def memory(content: bytes, name: str) -> int:

@@ -1,11 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is logged is one line each, for people or as JSON: how bad, what, and by which names and numbers."""
+"""What is logged is one line each, for people or as JSON: when, how bad, what, and by which names and numbers."""
 
 from __future__ import annotations
 
 import json
 import logging
-from typing import Any
+import os
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# How those are to log that are started from here.
+_INHERITED: Final = "PADDLEFLOW_FUSE_LOG"
+# Of one trouble, so many lines within so many seconds; how many more there were is said afterwards.
+_LINES: Final = 5
+_SECONDS: Final = 60.0
+# Troubles that are known at a time.
+_KNOWN: Final = 256
 
 
 def facts(**named: object) -> dict[str, Any]:
@@ -14,25 +28,70 @@ def facts(**named: object) -> dict[str, Any]:
 
 
 class Lines(logging.Formatter):
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, as_json: bool, timed: bool = False) -> None:
         super().__init__()
-        self._json = as_json
+        self._json, self._timed = as_json, timed
 
     def format(self, record: logging.LogRecord) -> str:
         level, what = record.levelname.lower(), record.getMessage()
         named: dict[str, object] = getattr(record, "facts", {})
+        more: int = getattr(record, "more", 0)
+        if more:
+            named = {**named, "more_of_these": more}
         trace = self.formatException(record.exc_info) if record.exc_info else ""
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds") if self._timed else ""
         if self._json:
-            whole = {"level": level, "what": what, **named, **({"trace": trace} if trace else {})}
-            return json.dumps(whole, default=str)
-        line = " ".join([level, what.replace("\n", " "), *(f"{name}={_value(value)}" for name, value in named.items())])
+            begin = {"time": moment} if moment else {}
+            end = {"trace": trace} if trace else {}
+            return json.dumps({**begin, "level": level, "what": what, **named, **end}, default=str)
+        words = [moment, level, what.replace("\n", " "), *(f"{name}={_value(value)}" for name, value in named.items())]
+        line = " ".join(word for word in words if word)
         return f"{line}\n{trace}" if trace else line
 
 
-def configure(as_json: bool, level: int = logging.INFO) -> None:
+class Quiet(logging.Filter):
+    """A trouble that comes again and again is not told each time, else whoever reads the log sees nothing else: the next line of its
+    kind, when a while has passed, says how many were left out."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._seen: dict[tuple[str, int, str], list[float]] = {}  # when it began, how many were told, and how many not
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        key, now = (record.name, record.levelno, str(record.msg)), self._clock()
+        seen = self._seen.get(key)
+        if seen is None or now - seen[0] >= _SECONDS:
+            if seen and seen[2]:
+                vars(record)["more"] = int(seen[2])
+            self._seen.pop(key, None)
+            self._seen[key] = [now, 1, 0]
+            if len(self._seen) > _KNOWN:
+                del self._seen[next(iter(self._seen))]
+            return True
+        told = seen[1] < _LINES
+        seen[1 if told else 2] += 1
+        return told
+
+
+def inherit() -> None:
+    """As the process that started this one."""
+    form, _colon, level = os.environ.get(_INHERITED, "text:INFO").partition(":")
+    configure(form == "json", level)
+
+
+def configure(as_json: bool, level: str = "INFO") -> None:
+    os.environ[_INHERITED] = f"{'json' if as_json else 'text'}:{level}"
     handler = logging.StreamHandler()
-    handler.setFormatter(Lines(as_json))
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    # The journal has the time of its own.
+    handler.setFormatter(Lines(as_json, timed="JOURNAL_STREAM" not in os.environ))
+    if level != "DEBUG":  # who asked for everything gets everything
+        handler.addFilter(Quiet())
+    # Of ours alone: libraries that tell all tell keys, too, as those of headers that they send.
+    logging.basicConfig(level=max(logging.getLevelNamesMapping()[level], logging.INFO), handlers=[handler], force=True)
+    logging.getLogger(__package__).setLevel(level)
 
 
 def _value(value: object) -> str:

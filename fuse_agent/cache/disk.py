@@ -171,6 +171,7 @@ class Disk:
             return {
                 "folder": str(room.folder),
                 "off": room.off,
+                "settled": self.settled.is_set(),
                 "bytes": room.used.bytes,
                 "files": room.used.files,
                 **{f"most_{name}": value for name, value in room.limits._asdict().items()},

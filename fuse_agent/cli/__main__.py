@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import json
+import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..cache.claim import clean
@@ -15,19 +14,30 @@ from ..cache.errors import ForeignError, HeldError, UnsavedError
 from ..configuration import OptionsError
 from ..session.mount import MountError as PointError
 from ..session.mount import unmount
-from . import mount
-from .ask import RUN, AskError, ask, last, wait_for_end
+from . import bench, mount, show
+from .ask import AskError, ask, last, wait_for_end
+from .words import UNSAVED, parser
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
-_WRONG, _FAILED = 2, 1
+_WRONG, _FAILED, _SIGNAL = 2, 1, 128
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    given = _parser().parse_args(words)
+    given = parser().parse_args(words)
     try:
-        code: int = given.run_command(given)
+        code: int = _COMMANDS[given.command](given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _SIGNAL + 2
+    except bench.StoppedError as error:
+        print(error, file=sys.stderr)
+        return _SIGNAL + error.number
     except OptionsError as error:
         print(error, file=sys.stderr)
         return _WRONG
@@ -35,76 +45,6 @@ def main(words: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return _FAILED
     return code
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="paddleflow-fuse", description=__doc__.partition(": ")[2])
-    parser.add_argument("--run", type=Path, default=RUN, help="where agents are asked (%(default)s)")
-    verbs = parser.add_subparsers(required=True, metavar="command")
-
-    one = verbs.add_parser("mount", help="mount a place of a store on an empty folder, and serve it")
-    one.add_argument("url", help="such as s3://bucket/path")
-    one.add_argument("point", type=Path)
-    one.add_argument("-o", dest="options", action="append", default=[], metavar="NAME=VALUE,...")
-    one.add_argument(
-        "--secrets", type=Path, metavar="FILE", help="JSON with accessKey and secretKey; read again when it changes"
-    )
-    one.add_argument(
-        "-d", "--daemon", action="store_true", help="return when it is mounted, and serve in the background"
-    )
-    one.add_argument("--log", type=Path, default=Path("/var/log/paddleflow-fuse.log"), help="of --daemon (%(default)s)")
-    one.add_argument("--json", action="store_true", help="log lines of JSON")
-    one.set_defaults(run_command=_mount)
-
-    one = verbs.add_parser("run", help="mount what a file of JSON declares, and serve it in the foreground")
-    one.add_argument("file", type=Path, help="with url and point, and where they are wanted options and secrets")
-    one.set_defaults(run_command=_run)
-
-    one = verbs.add_parser("umount", help="store what is not stored yet, and unmount")
-    one.add_argument("point", type=Path)
-    one.add_argument(
-        "-f",
-        "--force",
-        action="store_true",
-        help="at once, also while it is used; what is not stored stays in the cache folder",
-    )
-    one.set_defaults(run_command=_umount)
-
-    for name, text in (
-        ("status", "what an agent knows of its mount"),
-        ("metrics", "what it counts, as Prometheus reads it"),
-    ):
-        one = verbs.add_parser(name, help=text)
-        one.add_argument("point", type=Path)
-        one.set_defaults(run_command=_status if name == "status" else _metrics)
-
-    one = verbs.add_parser("warmup", help="fetch before anybody asks")
-    one.add_argument("point", type=Path)
-    one.add_argument("paths", nargs="*", help="from the root of the mount; folders with all below them (all of it)")
-    one.add_argument("-f", "--file", type=argparse.FileType("r"), help="one path in each line")
-    one.add_argument("-t", "--type", choices=("meta", "data"), default="data")
-    one.add_argument("-p", "--threads", type=int, default=100, help="files at a time (%(default)s)")
-    one.set_defaults(run_command=_warmup)
-
-    one = verbs.add_parser("clear", help="forget what is cached of paths, or all")
-    one.add_argument("point", type=Path)
-    one.add_argument("paths", nargs="*")
-    one.set_defaults(run_command=_clear)
-
-    one = verbs.add_parser(
-        "resolve", help="say what becomes of a file that a newer version overtook (status: conflicts)"
-    )
-    one.add_argument("point", type=Path)
-    one.add_argument(
-        "take", choices=("ours", "theirs"), help="ours replaces what is there, theirs stays and ours is removed"
-    )
-    one.add_argument("paths", nargs="+", help="from the root of the mount")
-    one.set_defaults(run_command=_resolve)
-
-    one = verbs.add_parser("clean-cache", help="remove a cache folder that no agent holds")
-    one.add_argument("folder", type=Path)
-    one.set_defaults(run_command=_clean)
-    return parser
 
 
 def _mount(given: argparse.Namespace) -> int:
@@ -129,10 +69,18 @@ def _umount(given: argparse.Namespace) -> int:
     if given.force:
         unmount(given.point, lazily=True)
         return 0
-    unsaved = last(given.run, given.point, "save").get("unsaved", [])
+    stored: dict[str, Any] = {}
+    for stored in ask(given.run, given.point, "save", progress=True):
+        if stored.get("left"):
+            print(f"{stored['left']} files are still to be stored, {show.size(stored['bytes'])}", file=sys.stderr)
+    unsaved = stored.get("unsaved", [])
     if unsaved:
-        print(f"{given.point} stays mounted, since the store does not take: {', '.join(unsaved)}", file=sys.stderr)
-        return _FAILED
+        rest = stored.get("count", len(unsaved)) - len(unsaved)
+        more = f" and {rest} more" if rest else ""
+        print(
+            f"{given.point} stays mounted, since the store does not take: {', '.join(unsaved)}{more}", file=sys.stderr
+        )
+        return UNSAVED
     agent = last(given.run, given.point, "status")["pid"]
     try:
         unmount(given.point)
@@ -150,13 +98,46 @@ def _umount(given: argparse.Namespace) -> int:
 
 
 def _status(given: argparse.Namespace) -> int:
-    _print(last(given.run, given.point, "status"))
+    told = last(given.run, given.point, "status")
+    print(json.dumps(told, indent=2) if given.json else show.status(told))
+    return 0
+
+
+def _stats(given: argparse.Namespace) -> int:
+    from .stats import live
+
+    live(given.run, given.point, given.schema, given.interval, given.more, given.count)
     return 0
 
 
 def _metrics(given: argparse.Namespace) -> int:
-    for line in ask(given.run, given.point, "metrics", mount=str(given.point)):
+    for line in ask(given.run, given.point, "metrics"):
         sys.stdout.write(line.get("text", ""))
+    return 0
+
+
+def _exporter(given: argparse.Namespace) -> int:
+    from . import exporter  # whom nobody else needs
+
+    try:
+        exporter.serve(given.run, given.listen)
+    except exporter.ListenError as error:
+        print(error, file=sys.stderr)
+        return _FAILED
+    return 0
+
+
+def _bench(given: argparse.Namespace) -> int:
+    sizes = bench.Sizes(
+        given.block_size, given.big_file_size, given.small_file_size, given.small_file_count, given.threads
+    )
+    results = []
+    for result in bench.measure(given.path, sizes):
+        results.append(result)
+        if not given.json:
+            print(bench.line(result), flush=True)
+    if given.json:
+        print(bench.document(given.path, sizes, results))
     return 0
 
 
@@ -199,9 +180,10 @@ def _clean(given: argparse.Namespace) -> int:
     return 0
 
 
-def _print(document: dict[str, Any]) -> None:
-    print(json.dumps(document, indent=2))
-
+_COMMANDS = {
+    "mount": _mount, "run": _run, "umount": _umount, "status": _status, "stats": _stats, "metrics": _metrics, "exporter": _exporter,
+    "bench": _bench, "warmup": _warmup, "clear": _clear, "resolve": _resolve, "clean-cache": _clean,
+}  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(main())

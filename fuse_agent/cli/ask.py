@@ -8,19 +8,32 @@ import os
 import select
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..supervisor.status import address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RUN: Final = Path("/run/paddleflow/fuse")
-_CONNECT: Final = 5.0
+_CONNECT = 5.0
+
+
+def own(root: str, variable: str, home: str) -> Path:
+    """Where something lies by itself: of root, or of a user in a folder of his own."""
+    if os.geteuid() == 0:
+        return Path(root)
+    return Path(os.environ.get(variable) or Path.home() / home, "paddleflow/fuse")
+
+
+RUN = own("/run/paddleflow/fuse", "XDG_RUNTIME_DIR", ".cache/run")
 
 
 class AskError(Exception):
     """Nobody answers, or what was asked cannot be done."""
+
+
+class GoneError(AskError):
+    """There is nobody."""
 
 
 def ask(run: Path, point: Path, do: str, **given: Any) -> Iterator[dict[str, Any]]:
@@ -28,26 +41,38 @@ def ask(run: Path, point: Path, do: str, **given: Any) -> Iterator[dict[str, Any
 
     :raises AskError:
     """
-    path = address(run, _real(point))
-    with socket.socket(socket.AF_UNIX) as asked:
-        asked.settimeout(_CONNECT)
-        try:
-            asked.connect(str(path))
-        except (FileNotFoundError, ConnectionRefusedError):
-            raise AskError(f"No agent serves {point}. See what is mounted: findmnt -t fuse.paddleflow") from None
-        except PermissionError:
-            raise AskError(f"Only who mounted {point}, or root, may ask its agent.") from None
-        asked.settimeout(None)
-        asked.sendall(json.dumps({"do": do, **given}).encode() + b"\n")
-        with asked.makefile("rb") as lines:
+    try:
+        yield from asked(address(run, _real(point)), do, **given)
+    except (FileNotFoundError, ConnectionRefusedError):
+        raise GoneError(f"No agent serves {point}. See what is mounted: findmnt -t fuse.paddleflow") from None
+    except PermissionError:
+        raise AskError(f"Only who mounted {point}, or root, may ask its agent.") from None
+    except EOFError:
+        raise GoneError(f"The agent of {point} ended before it answered.") from None
+
+
+def asked(path: Path, do: str, seconds: float | None = None, **given: Any) -> Iterator[dict[str, Any]]:
+    """
+    :param path: of the socket
+    :param seconds: within which each line has to come
+    :raises AskError: what the agent says that is wrong
+    :raises EOFError: it ended before it answered
+    :raises OSError:
+    """
+    with socket.socket(socket.AF_UNIX) as end:
+        end.settimeout(_CONNECT)
+        end.connect(str(path))
+        end.settimeout(seconds)
+        end.sendall(json.dumps({"do": do, **given}).encode() + b"\n")
+        with end.makefile("rb") as lines:
             for text in lines:
                 line = json.loads(text)
                 if "error" in line:
                     raise AskError(line["error"])
                 yield line
-                if line.get("done", True):
+                if line.get("done"):
                     return
-    raise AskError(f"The agent of {point} ended before it answered.")
+    raise EOFError
 
 
 def last(run: Path, point: Path, do: str, **given: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from paddleflow_core.model.stores import SECRETS
 from .. import configuration as configured
 from ..configuration import OptionsError
 from ..sources.s3.held import pointer
+from .ask import own
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 _SUPERVISOR: Final = "paddleflow_fuse.supervisor"
 _READY: Final = 60.0  # seconds
+LOG: Final = (
+    Path("/var/log/paddleflow-fuse.log") if os.geteuid() == 0 else own("", "XDG_STATE_HOME", ".local/state") / "log"
+)
 
 
 class MountError(Exception):
@@ -85,10 +89,14 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
     :param label: what a status is to say of where it comes from
     :raises OptionsError:
     """
-    held = _held(secrets) if secrets else {}
+    held = _held(secrets)
+    given = {**_own(), **given}
     wanted = configured.read(url, {**given, **held})
     point = Path(os.path.realpath(point.parent), point.name)
-    _apart(point, wanted)
+    _apart(point, wanted, secrets)
+    for name in model.RETIRED:
+        if name in given:
+            print(f"{name} has no effect. {model.RETIRED[name]}", file=sys.stderr)
     document = {
         "point": str(point),
         "source": url,
@@ -115,7 +123,7 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
     return path
 
 
-def _apart(point: Path, wanted: Configuration) -> None:
+def _apart(point: Path, wanted: Configuration, secrets: Path | None) -> None:
     """Who serves a mount would wait for himself if he opened a file of it.
 
     :raises OptionsError:
@@ -126,6 +134,10 @@ def _apart(point: Path, wanted: Configuration) -> None:
             f"data-cache-path is {place}, which is on the mount point {point}, so that the agent would wait for itself. "
             "Give a folder beside it: -o data-cache-path=/var/cache/..."
         )
+    if secrets is not None and Path(os.path.realpath(secrets)).is_relative_to(point):
+        raise OptionsError(
+            f"{secrets} lies on the mount point {point}, where the agent would wait for itself. Keep it elsewhere."
+        )
     if wanted.place["type"] == "local":
         place = Path(os.path.realpath(wanted.place["subPath"]))
         if place.is_relative_to(point) or point.is_relative_to(place):
@@ -135,12 +147,26 @@ def _apart(point: Path, wanted: Configuration) -> None:
             )
 
 
-def _held(secrets: Path) -> dict[str, Any]:
+def _own() -> dict[str, str]:
+    """What holds for a user who says nothing else: he may neither write where root does, nor mount for others."""
+    if os.geteuid() == 0:
+        return {}
+    return {"data-cache-path": str(own("", "XDG_CACHE_HOME", ".cache")), "allow-other": "false"}
+
+
+def _held(secrets: Path | None) -> dict[str, Any]:
     """What the file holds itself; it may point to Vault in its place.
 
-    :raises OptionsError:
+    :raises OptionsError: which shows nothing of what is in the file
     """
-    found: dict[str, Any] = json.loads(secrets.read_text(encoding="utf-8"))
+    if secrets is None:
+        return {}
+    try:
+        found = json.loads(secrets.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise OptionsError(f'{secrets} is no object of JSON. Write {{"accessKey": "...", "secretKey": "..."}}.')
     try:
         return {} if pointer(found) else found
     except ValueError as error:
@@ -157,6 +183,7 @@ def _session(wanted: Configuration) -> dict[str, Any]:
         "session": mount["session"],
         "grace": model.seconds(mount["grace"]),
         "longest": model.seconds(mount["deadline"]),
+        "log_level": mount["log-level"],
     }
 
 
@@ -174,6 +201,8 @@ def in_background(file: Path, log: Path, as_json: bool) -> None:
 
     :raises MountError:
     """
+    if log == LOG:
+        log.parent.mkdir(parents=True, exist_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, log.open("ab") as lines:
         told.bind("")  # a name of the kernel's choice
         name = told.getsockname()

@@ -9,15 +9,17 @@ from __future__ import annotations
 import errno
 import inspect
 import os
+import time
 from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ..cache.disk import key
 from ..cache.errors import FullError
 from ..nodes.records import StaleError
 from ..sources.base import ChangedError
 from .ahead import Range, Reader, overlap, requests, without
+from .prefetched import Prefetched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,11 +48,26 @@ _IDLE: Final = 256
 LARGEST: Final = 8 << 20
 # Of a larger one memory keeps what was read last: what the disk tier has to know of each piece would be too much.
 LARGEST_KEPT: Final = 256 << 30
+READ: Final = "blockcache_read_hist_seconds"
+WRITE: Final = "blockcache_write_hist_seconds"
+
+
+class _Put(NamedTuple):
+    """What came of taking something into the cache.
+
+    :ivar file: where the disk has it; None when it took nothing, and memory is what there is
+    :ivar tier: "" when that took nothing, too
+    """
+
+    file: File | None
+    tier: str
+    seconds: float
 
 
 class Content:
     """
     :ivar file: what the disk has of it; None where there is no disk, or it has no room
+    :ivar late: it was fetched for who opened it, and nobody has read it since
     """
 
     def __init__(self, keeper: Contents, node: int, version: bytes, size: int, digest: bytes) -> None:
@@ -60,6 +77,11 @@ class Content:
         self._flights: list[tuple[Range, Flight]] = []
         self._readers: dict[int, Reader] = {}
         self.file: File | None = None
+        self.late = False
+
+    @property
+    def tier(self) -> str:
+        return "memory" if self.file is None else "disk"
 
     @property
     def whole(self) -> bool:
@@ -73,9 +95,12 @@ class Content:
         if reader is None:
             reader = self._readers[handle] = Reader()
         window = 0 if self.whole else reader.window(asked, self._keeper.ahead)
+        began = time.perf_counter()
         found = self._at_hand(asked)
-        self._keeper.tell(found is not None, asked.size)
-        if found is None:
+        self._keeper.read(self, asked, found is not None or not self._missing(asked))
+        if found is not None:
+            self._keeper.metrics.see(READ, time.perf_counter() - began, tier=self.tier)
+        else:
             return self._read(asked, window)
         if window:
             self._fetch(asked, window)
@@ -116,6 +141,12 @@ class Content:
         while self._flights:
             await self._flights[0][1].result()
 
+    async def fetch_ahead(self) -> None:
+        """The same, before anybody wants it."""
+        for one in self._missing(Range(0, self.size)):
+            self._keeper.prefetched.fetched(self.digest, one)
+        await self.fetch_all()
+
     async def _verify(self) -> None:
         if self.is_doubtful:
             await self._keeper.work.once((self.digest, "verify"), partial(self._keeper.verify, self))
@@ -126,7 +157,10 @@ class Content:
         for one, flight in list(self._flights):
             if overlap(one, asked):
                 await flight.result()
+        began = time.perf_counter()
         found = await self._keeper.work.ask(self._wait_at_hand, asked)
+        if found is not None:
+            self._keeper.metrics.see(READ, time.perf_counter() - began, tier=self.tier)
         if found is None:
             # What came was pushed out at once, or never kept.
             found = await self._keeper.direct(self, asked)
@@ -145,6 +179,9 @@ class Content:
                 break
             begun = True
             self._begin(one)
+            if self.size > SMALL:
+                begin = max(one.offset, asked.end)
+                self._keeper.prefetched.fetched(self.digest, Range(begin, one.end - begin))
         return begun
 
     def _begin(self, one: Range, of_now: bool = False) -> None:
@@ -220,12 +257,28 @@ class Contents:
         self.largest, self.ahead = settings.block or LARGEST, settings.read_ahead
         self.buffer = memoryview(bytearray(settings.largest_read))
         self._contents: OrderedDict[int, Content] = OrderedDict()
-        self._is_open, self._metrics = is_open, metrics
+        self._is_open, self.metrics, self.prefetched = is_open, metrics, Prefetched(metrics)
 
-    def tell(self, hit: bool, size: int) -> None:
-        count = self._metrics.count
-        count("blockcache_hits" if hit else "blockcache_miss")
-        count("blockcache_hit_bytes" if hit else "blockcache_miss_bytes", size)
+    def read(self, content: Content, asked: Range, hit: bool) -> None:
+        hit, content.late = hit and not content.late, False
+        self._count(content, hit, asked.size)
+        self.prefetched.read(content.digest, asked)
+
+    def opened(self, content: Content, missed: bool, by_kernel: bool) -> None:
+        """
+        :param missed: it was fetched for that
+        :param by_kernel: nobody will say what of it is read
+        """
+        if by_kernel:
+            self._count(content, not missed, content.size if missed else 0)
+            self.prefetched.read(content.digest, Range(0, content.size))
+        else:
+            content.late = content.late or missed
+
+    def _count(self, content: Content, hit: bool, size: int) -> None:
+        count = self.metrics.count
+        count("blockcache_hits" if hit else "blockcache_miss", tier=content.tier)
+        count("blockcache_hit_bytes" if hit else "blockcache_miss_bytes", size, tier=content.tier)
 
     def of(self, node: int) -> Content:
         content = self._contents.get(node)
@@ -266,9 +319,11 @@ class Contents:
 
     def forget(self, node: int) -> bool:
         """What is kept of it; whether anything may have been. Who has it open reads on."""
+        digest = self._digest(node, self._nodes.known(node), self._nodes.version(node))
+        self.prefetched.gone(digest)
         if self._disk is None:
             return False
-        self._disk.drop(self._digest(node, self._nodes.known(node), self._nodes.version(node)))
+        self._disk.drop(digest)
         if not self._is_open(node):
             self.drop(node)
         return True
@@ -284,10 +339,15 @@ class Contents:
             self.drop(node)
 
     async def fetch(self, content: Content, one: Range, of_now: bool) -> None:
-        def load(path: bytes) -> File | None:
+        def load(path: bytes) -> _Put:
             return self._load(path, content, one, of_now)
 
-        self._kept_by(content, await self._there(content, load))
+        put = await self._there(content, load)
+        self._kept_by(content, put.file)
+        if put.tier:
+            self.metrics.count("blockcache_writes", tier=put.tier)
+            self.metrics.count("blockcache_write_bytes", one.size, tier=put.tier)
+            self.metrics.see(WRITE, put.seconds, tier=put.tier)
 
     async def direct(self, content: Content, asked: Range) -> bytes | memoryview:
         return await self._there(content, lambda path: self._get(path, content.version, asked, False))
@@ -333,11 +393,15 @@ class Contents:
         if before is not None:
             before.close()
 
-    def _load(self, path: bytes, content: Content, one: Range, of_now: bool) -> File | None:
-        """In a thread. Where the disk has it from now on; None when it took nothing, and memory is what there is."""
-        return self._put(content, one, self._get(path, content.version, one, of_now))
+    def _load(self, path: bytes, content: Content, one: Range, of_now: bool) -> _Put:
+        """In a thread."""
+        data = self._get(path, content.version, one, of_now)
+        began = time.perf_counter()
+        file = self._put_on_disk(content, one, data)
+        tier = "disk" if file else "memory" if self._put_in_memory(content, one, data) else ""
+        return _Put(file, tier, time.perf_counter() - began)
 
-    def _put(self, content: Content, one: Range, data: bytes | memoryview) -> File | None:
+    def _put_on_disk(self, content: Content, one: Range, data: bytes | memoryview) -> File | None:
         file = content.file
         try:
             if file is not None and file.use():
@@ -350,9 +414,15 @@ class Contents:
                 return self._disk.put(content.digest, data)
         except FullError:
             pass  # it said so in the log, where a person has to do something
-        for start in range(0, one.size, _BLOCK):
-            self.memory.put(content.digest, (one.offset + start) // _BLOCK, bytes(data[start : start + _BLOCK]))
         return None
+
+    def _put_in_memory(self, content: Content, one: Range, data: bytes | memoryview) -> bool:
+        """Whether any of it was taken."""
+        taken = False
+        for start in range(0, one.size, _BLOCK):
+            block = bytes(data[start : start + _BLOCK])
+            taken = self.memory.put(content.digest, (one.offset + start) // _BLOCK, block) or taken
+        return taken
 
     def _get(self, path: bytes, version: bytes, one: Range, of_now: bool) -> bytes | memoryview:
         """

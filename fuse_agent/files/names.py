@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import stat
+import time
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import trio
 
+from ..metrics import Metrics
 from ..nodes.records import ROOT, StaleError, number
 from ..operations import Absent, Held, Listed
 from ..protocol.replies import Attributes, Entry, listed_size
@@ -35,10 +37,15 @@ if TYPE_CHECKING:
     from .view import Settings
     from .work import Flight, Work
 
+    Answer = TypeVar("Answer")
+
 # Names that are taken in a row before others have their turn.
 _ROW: Final = 64
 # A folder that others of this mount rename while it is listed is listed anew, so often.
 _ATTEMPTS: Final = 3
+# What the agent shows of itself in the root; a user's of that name is hidden.
+STATS: Final = b".stats"
+META: Final = "meta_ops_durations_histogram_seconds"
 _DOTS: Final = 2  # places of a listing before those of what is in the folder
 
 
@@ -65,13 +72,13 @@ class Names:
 
     def __init__(
         self, nodes: Nodes, source: Source, settings: Settings, work: Work, is_open: Callable[[int], bool],
-        written: Callable[[int], os.stat_result | None],
+        written: Callable[[int], os.stat_result | None], metrics: Metrics | None = None,
     ) -> None:  # fmt: skip
         """
         :param written: what a file is like that the source may not have yet
         """
         self._nodes, self._source, self._settings, self._work = nodes, source, settings, work
-        self._is_open, self._written = is_open, written
+        self._is_open, self._written, self._metrics = is_open, written, metrics or Metrics()
         self.changes = Changes()
         self.hidden, self.shadowed = Oddities(), Oddities()
         self._moving: dict[trio.Event, tuple[bytes, ...]] = {}
@@ -158,7 +165,7 @@ class Names:
         """With when it was asked, by the count of our changes and by the clock."""
         began, moment = self.changes.begin(), view.now()
         try:
-            found = await self._work.ask(find, path)
+            found = await self._told("find", find, path)
             if found.shadows:
                 self.shadowed.add(b"", [path])
             return found, began, moment
@@ -166,6 +173,14 @@ class Names:
             return None, began, moment
         finally:
             self.changes.end(began)
+
+    async def _told(self, name: str, call: Callable[..., Answer], *args: Any) -> Answer:
+        """What the source says, and in which time."""
+        began = time.perf_counter()
+        try:
+            return await self._work.ask(call, *args)
+        finally:
+            self._metrics.see(META, time.perf_counter() - began, op=name)
 
     def _take(self, parent: int, name: bytes, found: Found | None, moment: int) -> int:
         node = self._nodes.find(parent, name)
@@ -287,14 +302,17 @@ class Names:
         moment = begin
         try:
             pages = iter(self._source.list(path))
-            while page := await self._work.ask(next, pages, None):
+            while page := await self._told("list", next, pages, None):
                 self.hidden.add(path, page.hidden)
                 self.shadowed.add(path, page.shadowed)
                 for start in range(0, len(page.listed), _ROW):
                     if self.changes.since(began, path):
                         return False
                     for told in page.listed[start : start + _ROW]:
-                        self._take_listed(node, path, told, listing, began, moment)
+                        if node == ROOT and told.name == STATS:
+                            self.hidden.add(path, [told.name])
+                        else:
+                            self._take_listed(node, path, told, listing, began, moment)
                     await trio.lowlevel.checkpoint()
                 grows.grow()
                 moment = view.now()  # of the next one

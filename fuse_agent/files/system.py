@@ -91,7 +91,7 @@ class FileSystem(Operations):
         self._work, self.results = Work(nursery), Results(parts.nodes.region)
         self._names = Names(
             self._nodes, self._source, settings, self._work, self._is_open,
-            lambda node: self._writing.status(node) if self._writing else None,
+            lambda node: self._writing.status(node) if self._writing else None, parts.metrics,
         )  # fmt: skip
         self._contents = Contents(
             self._nodes,
@@ -271,7 +271,7 @@ class FileSystem(Operations):
         self._fetch_after(node, missed)
         if missed:
             await content.fetch_all()
-        return self._opened(caller, node, content)
+        return self._opened(caller, node, content, missed)
 
     def _fetch_after(self, node: int, missed: bool) -> None:
         for other in self._neighbours.after(node, missed):
@@ -279,7 +279,7 @@ class FileSystem(Operations):
             if stat.S_ISREG(known.mode) and 0 < known.size <= SMALL and not self._names.is_held(other):
                 content = self._contents.of(other)
                 if not self._is_ready(content):
-                    self._work.begin(content.fetch_all)
+                    self._work.begin(content.fetch_ahead)
 
     def _is_ready(self, content: Content) -> bool:
         """A small one is whole before it is opened, so that the kernel reads it by itself."""
@@ -298,11 +298,13 @@ class FileSystem(Operations):
         if other:
             self._fresh.add(other)
 
-    def _opened(self, caller: Caller, node: int, content: Content) -> Handle:
+    def _opened(self, caller: Caller, node: int, content: Content, missed: bool = False) -> Handle:
         file = content.file
         whole = file if file is not None and file.whole else None
         flags = _WRITTEN if self._nodes.was_written(node) else _READ
-        return self._handle(caller, node, whole.descriptor if whole else None, flags)
+        handle = self._handle(caller, node, whole.descriptor if whole else None, flags)
+        self._contents.opened(content, missed, Open.PASSTHROUGH in handle.flags)
+        return handle
 
     def _opened_stage(self, caller: Caller, node: int, stage: Stage, writes: bool) -> Handle:
         whole = stage.descriptor if stage.whole else None
@@ -389,17 +391,24 @@ class FileSystem(Operations):
 
     def read(self, _caller: Caller, node: int, handle: int, offset: int, size: int) -> Soon[bytes | memoryview]:
         if self._writing and (stage := self._writing.of(node)):
+            self._count_read(stage.status().st_size, offset, size)
             return self._writing.read(node, stage, offset, size)
         content = self._contents.of(node)
+        self._count_read(content.size, offset, size)
         if self._settings.without_open and not offset and content.size <= SMALL:
             self._fetch_after(node, not content.is_here)
         return content.read(handle, offset, size)
+
+    def _count_read(self, end: int, offset: int, size: int) -> None:
+        self._metrics.count("fuse_read_size_bytes_sum", max(min(size, end - offset), 0))
 
     async def _write(self, node: int, offset: int, data: bytes) -> int:
         stage = self.writing.of(node)
         if stage is None:
             raise OSError(errno.EBADF, "it is not open for writing")
-        return await self.writing.write(node, stage, offset, data)
+        count = await self.writing.write(node, stage, offset, data)
+        self._metrics.count("fuse_written_size_bytes_sum", count)
+        return count
 
     def write(self, _caller: Caller, node: int, _handle: int, offset: int, data: memoryview, _flags: int) -> Soon[int]:
         return self._write(node, offset, bytes(data))
@@ -504,6 +513,9 @@ class FileSystem(Operations):
             "shadowed_names": len(self._names.shadowed),
             "shadowed": self._names.shadowed.shown(),
             "unsaved": len(self.unsaved()),
+            "waiting": self._work.waiting,
+            "staged": self._writing.described() if self._writing else [],
+            "dirty_bytes": self._writing.dirty if self._writing else 0,
             "staged_bytes": self._writing.staged if self._writing else 0,
             "upload_failures": self._writing.failures if self._writing else 0,
             "conflicts": self._writing.overtaken.status() if self._writing else [],

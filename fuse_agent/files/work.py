@@ -55,6 +55,12 @@ class Work:
         self._fetchers = trio.CapacityLimiter(fetches)
         self._flights: dict[Hashable, Flight] = {}
 
+    @property
+    def waiting(self) -> dict[str, int]:
+        """How much of it waits for a thread."""
+        limits = {"source": self._threads, "fetch": self._fetchers}
+        return {name: limit.statistics().tasks_waiting for name, limit in limits.items()}
+
     async def ask(self, call: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
         """Of a question: whoever does not want to wait any more need not."""
         work = partial(call, *args, **kwargs)

@@ -13,7 +13,8 @@ import os
 import stat
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -45,6 +46,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 1.0
 # Larger ones that are only changed are not copied here to be written by the kernel: it would not tell what it wrote, and all were sent.
 PATCHED: Final = 64 << 20
+# Files that a status names; all are counted.
+_TOLD: Final = 100
 
 
 class Writing:
@@ -78,6 +81,23 @@ class Writing:
     def staged(self) -> int:
         """Bytes that lie here."""
         return sum(stage.status().st_size for stage in self._stages.values())
+
+    @property
+    def dirty(self) -> int:
+        """Bytes of those that the source does not have."""
+        return sum(stage.status().st_size for stage in self._stages.values() if not stage.seems_stored())
+
+    def described(self) -> list[dict[str, Any]]:
+        """What lies here, as far as that is not too much to tell."""
+        return [
+            {
+                "path": stage.note.path.decode(errors="backslashreplace"),
+                "bytes": stage.status().st_size,
+                "stored": stage.seems_stored(),
+                "retried": stage.note.waits,
+            }
+            for stage in islice(self._stages.values(), _TOLD)
+        ]
 
     async def save(self) -> list[bytes]:
         """All of it; paths of what the source would not take."""

@@ -29,6 +29,10 @@ class Session(Protocol):
     :ivar began: requests are answered
     """
 
+    @property
+    def waiting(self) -> int:
+        """Requests that are not answered yet."""
+
     agreed: Agreed
     spin: Spin
     observe: Callable[[str, int, float], None]

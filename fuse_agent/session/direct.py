@@ -76,6 +76,11 @@ class Direct:
         self.results: Results | None = None
         os.set_blocking(descriptor, False)
 
+    @property
+    def waiting(self) -> int:
+        """Requests that are not answered yet."""
+        return len(self._waiting)
+
     def take_over(self) -> None:
         """From a worker that died: what it had read comes again."""
         self.tell(replies.resend())

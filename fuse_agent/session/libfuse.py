@@ -53,6 +53,7 @@ class Libfuse:
         self._descriptor = descriptor
         self._ending = trio.CancelScope()
         self._is_open = self._leaves = False
+        self.waiting = 0
 
     async def serve(self, operations: Operations) -> bool:
         if self._leaves:
@@ -312,6 +313,7 @@ class _Callbacks(pyfuse3.Operations):
 
     async def _ask(self, op: Op, node: int, call: Callable[..., Any], *given: Any) -> Any:
         begun, session = time.perf_counter(), self._session
+        session.waiting += 1
         try:
             found = call(*given)
             if inspect.iscoroutine(found):
@@ -323,6 +325,8 @@ class _Callbacks(pyfuse3.Operations):
             failed = code(error, f"{op.name} of node {node}")
             session.observe(op.name, failed, time.perf_counter() - begun)
             raise pyfuse3.FUSEError(failed) from None
+        finally:
+            session.waiting -= 1
         session.observe(op.name, 0, time.perf_counter() - begun)
         return found
 

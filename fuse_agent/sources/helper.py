@@ -13,6 +13,7 @@ import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from ..logs import inherit
 from .channel import GOES_ON, Channel
 from .make import here
 
@@ -147,5 +148,5 @@ def _goes_on(requests: _Requests, channel: Channel) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO)
+    inherit()
     main()

@@ -48,6 +48,7 @@ def _run(file: Path, as_json: bool, trial: bool) -> Result:
     before = again.take()
     configuration = content(before.descriptors.pop("configuration")) if before else file.read_bytes()
     settings = parse(configuration)
+    configure(as_json, settings.log_level)
     if trial:
         return Result.ENDED
     file = Path(before.file) if before else file

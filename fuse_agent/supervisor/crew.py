@@ -170,7 +170,7 @@ class Crew:
         self._go(worker, now)
 
     def _spawn(self) -> Worker:
-        return process.start(self.settings, self._mount, self._json, self.kept)
+        return process.start(self.settings, self._mount, self._json, self.kept, self._begun)
 
     def _go(self, worker: Worker, now: float) -> None:
         worker.tell("go")

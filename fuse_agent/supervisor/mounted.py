@@ -28,6 +28,17 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # What has to be kept for a mount to be served on.
 NAMES: Final = ("fuse", "region", "terms")
+# What a kernel may grant, and what that is good for.
+_FEATURES: Final = {
+    Init.PASSTHROUGH: "the kernel reads whole files by itself",
+    Init.NO_OPEN_SUPPORT: "opens need no answer",
+    Init.HAS_RESEND: "an agent is replaced without an error",
+    Init.ALLOW_IDMAP: "owners may be mapped",
+    Init.EXPLICIT_INVAL_DATA: "the kernel keeps what it read until it is told otherwise",
+    Init.DO_READDIRPLUS: "a listing brings attributes along",
+    Init.MAX_PAGES: "reads and writes of up to a megabyte",
+    Init.PARALLEL_DIROPS: "several look into one folder at once",
+}
 
 
 class LackingError(OSError):
@@ -231,18 +242,18 @@ def limits(folder: Path = Path("/proc/sys/fs/fuse")) -> list[str]:
 
 def described(mount_: Mount) -> dict[str, object]:
     """What was agreed, in words."""
-    words = {
-        Init.PASSTHROUGH: "the kernel reads whole files by itself",
-        Init.NO_OPEN_SUPPORT: "opens need no answer",
-        Init.HAS_RESEND: "an agent is replaced without an error",
-        Init.ALLOW_IDMAP: "owners may be mapped",
-    }
-    has = [text for flag, text in words.items() if flag in mount_.agreed]
+    features = [
+        {"name": flag.name.lower(), "granted": flag in mount_.agreed, "text": text}
+        for flag, text in _FEATURES.items()
+        if flag.name
+    ]
+    has = [one["text"] for one in features if one["granted"]]
     return {
         "point": mount_.point,
         "device": mount_.device,
         "session": mount_.session,
         "has": has,
+        "features": features,
         "lacks": mount_.lacks,
         "largest": mount_.agreed.largest,
     }

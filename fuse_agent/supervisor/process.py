@@ -70,7 +70,7 @@ def ended(pid: int) -> int | None:
     return os.waitstatus_to_exitcode(status)
 
 
-def start(settings: Settings, mount: Mount, as_json: bool, kept: dict[str, int]) -> Worker:
+def start(settings: Settings, mount: Mount, as_json: bool, kept: dict[str, int], restarts: int = 0) -> Worker:
     """
     :param kept: those that a worker asked to be kept, by its names
     :raises OSError: when there is no such program
@@ -89,6 +89,8 @@ def start(settings: Settings, mount: Mount, as_json: bool, kept: dict[str, int])
             grace=settings.grace,
             json=as_json,
             files=settings.files,
+            level=settings.log_level,
+            restarts=restarts,
         )
         configuration = store(handed._asdict(), "paddleflow-configuration")
         try:

@@ -27,6 +27,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "read_ahead_kib": 1024,
     "run": "/run/paddleflow/fuse",
     "label": "",
+    "log_level": "INFO",
     "grace": 30.0,
     "hand_over": 10.0,
     "longest": 300.0,
@@ -55,6 +56,7 @@ class Settings(NamedTuple):
     read_ahead_kib: int
     run: Path  # the folder of the socket by which a mount is asked and told
     label: str  # by which whoever declared it knows it, and what it was declared as
+    log_level: str
     grace: float  # seconds to store what is not stored when the mount is to end
     hand_over: float  # seconds to end what was begun when another worker takes over
     longest: float  # seconds of an operation
@@ -113,6 +115,7 @@ def parse(text: str | bytes) -> Settings:
         read_ahead_kib=value["read_ahead_kib"],
         run=Path(value["run"]),
         label=value["label"],
+        log_level=value["log_level"],
         grace=value["grace"],
         hand_over=value["hand_over"],
         longest=value["longest"],

@@ -232,7 +232,7 @@ class Supervisor:
             "restarts": crew.restarts,
             "failures": crew.failures,
             "ends": self._ending is not None,
-            "mount": described(self._mount),
+            "mount": {**described(self._mount), "source": self._settings.source},
             "kept": sorted(crew.kept),
         }
 
@@ -380,7 +380,8 @@ class Supervisor:
     def _gone(self) -> None:
         aborted = self._mount.is_there
         how = "aborted" if aborted else "unmounted"
-        _LOG.warning("the mount was ended by somebody else", extra=facts(point=self._mount.point, how=how))
+        level = logging.WARNING if aborted else logging.INFO
+        _LOG.log(level, "the mount was ended by somebody else", extra=facts(point=self._mount.point, how=how))
         self._result = Result.GAVE_UP if aborted else Result.ENDED
 
     def _close(self, result: Result) -> Result:

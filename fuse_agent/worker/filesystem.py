@@ -6,8 +6,7 @@ from __future__ import annotations
 import logging
 import os
 import resource
-import time
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,22 +19,24 @@ from ..cache.disk import Disk
 from ..cache.errors import ForeignError, HeldError
 from ..cache.memory import Memory
 from ..cache.room import Limits
-from ..control import PROGRAM
 from ..files.stage import Staging
-from ..files.system import FileSystem, Parts
+from ..files.stats import WithStats
+from ..files.system import Parts
 from ..files.warm import paths_of
 from ..logs import facts
-from ..metrics import Metrics, Sample, text
+from ..metrics import Metrics
 from ..nodes.table import Nodes
 from ..opens import Opens
 from ..session.spin import Spin
 from ..sources.make import Wanted, make
 from .service import Given, RefusedError, Unsaved
+from .told import Told, few
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
     from ..configuration import Configuration
+    from ..files.system import FileSystem
     from ..files.view import Settings
     from ..sources.base import Source
 
@@ -47,17 +48,14 @@ _SHARE: Final = 2
 # Where a file system tells no number of files that it can hold.
 _FILES: Final = 10_000_000
 _MEMORY_SHARE: Final = 4
+_EVERY: Final = 1.0  # seconds between two lines that tell how far it is
 _CGROUP: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 class Served:
-    def __init__(
-        self, given: Given, files: FileSystem, disk: Disk | None, memory: Memory, source: Source, metrics: Metrics
-    ) -> None:
+    def __init__(self, given: Given, files: FileSystem, told: Told) -> None:
         self.operations = files
-        self._given, self._files, self._disk, self._memory = given, files, disk, memory
-        self._source, self._metrics = source, metrics
-        self._began = time.monotonic()
+        self._given, self._files, self._told = given, files, told
 
     def unsaved(self) -> Unsaved:
         left = self._files.unsaved()
@@ -67,15 +65,7 @@ class Served:
         await self._files.save()
 
     def status(self) -> dict[str, Any]:
-        spin = self._given.session.spin
-        return {
-            "program": PROGRAM,
-            "files": self._files.status(),
-            "disk": self._disk.status() if self._disk else {},
-            "memory": {"budget": self._memory.budget, "used": self._memory.used, "evictions": self._memory.evictions},
-            "spin": {"seconds": round(spin.looked, 6), "caught": spin.caught, "missed": spin.missed},
-            "seconds": round(time.monotonic() - self._began, 3),
-        }
+        return self._told.status()
 
     async def command(self, name: str, given: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         if name == "warmup":
@@ -83,52 +73,45 @@ class Served:
             async for line in warm.run(paths_of(given["paths"])):
                 yield line
         elif name == "save":
-            failed = await self._files.store_all()
-            yield {"unsaved": [path.decode(errors="backslashreplace") for path in failed]}
+            async with aclosing(self._save(bool(given.get("progress")))) as lines:
+                async for line in lines:
+                    yield line
         elif name == "resolve":
             for path in paths_of(given["paths"]):
                 yield {"resolved": await self._files.resolve(path, given["take"] == "ours")}
         elif name == "clear":
             yield {"cleared": self._files.clear(paths_of(given.get("paths", [])))}
         elif name == "metrics":
-            yield {"text": text(self._samples(), {"mp": given.get("mount", "")})}
+            for piece in self._told.pieces():
+                yield {"text": piece}
         else:
             raise LookupError(f"There is no command {name}; there are warmup, save, resolve, clear and metrics.")
+
+    async def _save(self, progress: bool) -> AsyncGenerator[dict[str, Any], None]:
+        """
+        :param progress: whether to tell how much is left, while it takes
+        """
+        over, failed = trio.Event(), list[bytes]()
+
+        async def save() -> None:
+            failed.extend(await self._files.store_all())
+            over.set()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(save)
+            while not over.is_set():
+                with trio.move_on_after(_EVERY):
+                    await over.wait()
+                if progress and not over.is_set():
+                    status = self._files.status()
+                    yield {"left": status["unsaved"], "bytes": status["dirty_bytes"]}
+        yield {"unsaved": few([path.decode(errors="backslashreplace") for path in failed]), "count": len(failed)}
 
     def reconfigure(self, configuration: Mapping[str, Any]) -> None:
         """Secrets are read anew when they are used; all else is of the mount's whole life."""
         before, after = (dict(one) for one in (self._given.configuration, configuration))
         if before != after:
             raise ValueError("Other options than secrets hold from the next mount on: unmount and mount again.")
-
-    def _samples(self) -> list[Sample]:
-        status = self._files.status()
-        used, spin = resource.getrusage(resource.RUSAGE_SELF), self._given.session.spin
-        samples = [
-            Sample("uptime", time.monotonic() - self._began),
-            Sample("cpu_usage", used.ru_utime + used.ru_stime, (), "counter"),
-            Sample("spin_seconds_total", spin.looked, (), "counter"),
-            Sample("spins_total", spin.caught, (("result", "caught"),), "counter"),
-            Sample("spins_total", spin.missed, (("result", "missed"),), "counter"),
-            Sample("memory", _resident()),
-            Sample("memory_budget_bytes", self._memory.budget),
-            Sample("memory_used_bytes", self._memory.used),
-            Sample("cache_used_bytes", self._memory.used, (("tier", "memory"),)),
-            Sample("staging_bytes", status["staged_bytes"]),
-            Sample("dirty_handles", status["unsaved"]),
-            Sample("hidden_names", status["hidden_names"]),
-            Sample("shadowed_names", status["shadowed_names"]),
-            Sample("conflicts", len(status["conflicts"])),
-            Sample("upload_failures_total", status["upload_failures"], (), "counter"),
-        ]
-        if self._disk:
-            disk = self._disk.status()
-            samples += [
-                Sample("cache_used_bytes", disk["bytes"], (("tier", "disk"),)),
-                Sample("blockcache_evicts", disk["evictions"], (), "counter"),
-                Sample("blockcache_drops", disk["drops"], (), "counter"),
-            ]
-        return [*self._metrics.samples(), *samples]
 
 
 class _Made(NamedTuple):
@@ -188,9 +171,10 @@ async def begin(given: Given) -> AsyncIterator[Served]:
                 session.bind if session.agreed.passthrough else None,
                 metrics,
             )
-            files = FileSystem(nursery, parts, settings)
-            session.observe, session.results = metrics.operation, files.results
-            yield Served(given, files, disk, memory, source, metrics)
+            told = Told(given, disk, memory, metrics)
+            files = told.files = WithStats(nursery, parts, settings, told.text)
+            session.observe = metrics.operation
+            yield Served(given, files, told)
             nursery.cancel_scope.cancel()
         files.close()
     finally:
@@ -228,8 +212,3 @@ def _memory(wanted: int) -> int:
             )
             return int(limit) // _MEMORY_SHARE
     return wanted
-
-
-def _resident() -> int:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * resource.getpagesize()

@@ -43,7 +43,7 @@ def main(begin: Open) -> int:
     descriptor = int(sys.argv[-1])
     handed = handed_from(load(descriptor))
     os.close(descriptor)
-    configure(handed.json)
+    configure(handed.json, handed.level)
     # The supervisor hears these, and tells us. Not ignored: programs that are started from here shall end by them.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _nothing)
@@ -65,7 +65,7 @@ async def _serve(handed: Handed, begin: Open) -> None:
         async with talk.told_if_refused(), trio.open_nursery() as nursery:
             nursery.start_soon(talk.beat, handed.beat)
             session = _session(handed)
-            given = Given(region, session, handed.files, handed.kept, talk.keep)
+            given = Given(region, session, handed.files, handed.kept, talk.keep, handed.restarts)
             async with begin(given) as service:
                 talk.service = service
                 nursery.start_soon(talk.listen, nursery, session, handed.grace)

@@ -29,6 +29,7 @@ class Given(NamedTuple):
     :ivar configuration: what was configured under ``files``, secrets among it; not to be logged
     :ivar kept: descriptors that this worker or one before it asked to be kept, by name
     :ivar keep: asks for that: ``keep("owner", descriptor)``
+    :ivar restarts: workers of this mount before this one
     """
 
     region: Region
@@ -36,6 +37,7 @@ class Given(NamedTuple):
     configuration: Mapping[str, Any]
     kept: Mapping[str, int]
     keep: Callable[[str, int], None]
+    restarts: int = 0
 
     def __repr__(self) -> str:
         return "Given(...)"

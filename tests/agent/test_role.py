@@ -308,6 +308,10 @@ def test_all_that_is_wrong_is_told_before_anything_is_changed(machine: Machine) 
         assert part in done.output
     assert "hush-hush" not in done.output
     assert machine.files() == before
+    done = machine.play(fuse_agent_image="registry.example.org/paddleflow:1")
+    assert done.code == 2
+    assert "this role installs the agent from its wheel" in done.output
+    assert machine.files() == before
 
 
 def test_parameters_of_the_kernel_are_set_and_set_back(machine: Machine) -> None:

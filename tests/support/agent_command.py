@@ -11,7 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from paddleflow_fuse.cli.ask import last
 from paddleflow_fuse.session.mount import MountError, abort, mounts, unmount
+
+from tests.support.granted import until
 
 
 class Command:
@@ -41,7 +44,7 @@ class Command:
         code: int = 0,
         **more: str,
     ) -> str:
-        """What it said."""
+        """What it said, when what its cache holds is counted: till then nothing is taken in."""
         given = {"data-cache-path": str(self.cache), "free-space-ratio": "0.1", **(options or {}), **more}
         words = ["mount", url, str(self.point), "-d", "--log", str(self.log)]
         for name, value in given.items():
@@ -51,10 +54,17 @@ class Command:
             file.touch(mode=0o600)
             file.write_text(json.dumps(secrets), encoding="utf-8")
             words += ["--secrets", str(file)]
-        return self(*words, code=code).stderr
+        said = self(*words, code=code).stderr
+        if not code:
+            until("the cache is counted", self._is_settled)
+        return said
+
+    def _is_settled(self) -> bool:
+        worker = last(self.run, self.point, "status")["worker"]
+        return not isinstance(worker, dict) or not worker.get("disk") or bool(worker["disk"]["settled"])
 
     def status(self) -> Any:
-        return json.loads(self("status", str(self.point)).stdout)
+        return json.loads(self("status", "--json", str(self.point)).stdout)
 
     def said(self) -> str:
         return self.log.read_text(encoding="utf-8") if self.log.exists() else ""

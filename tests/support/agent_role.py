@@ -86,11 +86,11 @@ class Machine:
         )
 
     def status(self, name: str) -> Any:
-        return json.loads(self.command("status", str(self.point(name))).stdout)
+        return json.loads(self.command("status", "--json", str(self.point(name))).stdout)
 
     def serving(self, name: str) -> int:
         """The supervisor of what is mounted and served, 0 of what is not."""
-        done = self.command("status", str(self.point(name)))
+        done = self.command("status", "--json", str(self.point(name)))
         said = json.loads(done.stdout) if done.returncode == 0 else {}
         return int(said["pid"]) if said.get("serves") else 0
 

@@ -193,7 +193,7 @@ def killed(stand: Stand, one: Contender, seconds: float) -> Notes:
 def worker(trial: Trial) -> int:
     """Of ours, the process that serves."""
     run = trial.root.parent / "run"
-    words = [*OURS, "--run", str(run), "status", str(trial.root)]
+    words = [*OURS, "--run", str(run), "status", "--json", str(trial.root)]
     said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     return int(json.loads(said)["worker_pid"])
 

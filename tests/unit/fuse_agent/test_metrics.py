@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from paddleflow_fuse.metrics import Metrics, Request, Sample, text
+import pytest
+from paddleflow_fuse.metrics import FAMILIES, Metrics, Request, Sample, text, together
+
+from tests.support.prometheus import read
 
 
 def test_operations_are_counted_by_name_and_errno_and_timed_by_name() -> None:
@@ -9,15 +12,14 @@ def test_operations_are_counted_by_name_and_errno_and_timed_by_name() -> None:
     metrics.operation("LOOKUP", 0, 0.00004)
     metrics.operation("LOOKUP", 2, 0.3)
     metrics.operation("LOOKUP", 2, 100)
-    shown = text(metrics.samples(), {"mp": "/mnt"})
-    assert 'pfs_fuse_ops_total{mp="/mnt",op="LOOKUP",errno="0"} 1\n' in shown
-    assert 'pfs_fuse_ops_total{mp="/mnt",op="LOOKUP",errno="2"} 2\n' in shown
+    found = read(text(metrics.samples(), {"mp": "/mnt"}))
+    assert found("pfs_fuse_ops_total", op="LOOKUP", errno="0") == 1
+    assert found("pfs_fuse_ops_total", op="LOOKUP", errno="2", mp="/mnt") == 2
+    seconds = "pfs_fuse_ops_durations_histogram_seconds"
     for bound, count in (("5e-05", 1), ("0.2", 1), ("0.5", 2), ("30.0", 2), ("+Inf", 3)):
-        assert (
-            f'pfs_fuse_ops_durations_histogram_seconds_bucket{{mp="/mnt",op="LOOKUP",le="{bound}"}} {count}\n' in shown
-        )
-    assert 'seconds_count{mp="/mnt",op="LOOKUP"} 3\n' in shown
-    assert shown.count("# TYPE pfs_fuse_ops_durations_histogram_seconds histogram\n") == 1
+        assert found(f"{seconds}_bucket", op="LOOKUP", le=bound) == count
+    assert found(f"{seconds}_count", op="LOOKUP") == 3
+    assert found(f"{seconds}_sum", op="LOOKUP") == pytest.approx(100.30004)
 
 
 def test_counters_have_labels() -> None:
@@ -26,10 +28,25 @@ def test_counters_have_labels() -> None:
     metrics.count("object_request_errors_total", code="503")
     metrics.count("blockcache_hit_bytes", 7)
     assert metrics.value("object_request_errors_total", code="503") == 2
-    assert text(metrics.samples(), {}) == (
-        "# TYPE pfs_blockcache_hit_bytes counter\npfs_blockcache_hit_bytes{} 7\n"
-        '# TYPE pfs_object_request_errors_total counter\npfs_object_request_errors_total{code="503"} 2\n'
-    )
+    found = read(text(metrics.samples(), {}))
+    assert found("pfs_object_request_errors_total", code="503") == 2
+    assert found("pfs_blockcache_hit_bytes") == 7
+
+
+def test_what_is_known_of_a_source_is_timed_by_what_it_was_asked() -> None:
+    metrics = Metrics()
+    metrics.see("meta_ops_durations_histogram_seconds", 0.5, op="find")
+    metrics.see("meta_ops_durations_histogram_seconds", 0.5, op="list")
+    found = read(text(metrics.samples(), {}))
+    assert found("pfs_meta_ops_durations_histogram_seconds_count", op="find") == 1
+
+
+@pytest.mark.parametrize(("hits", "misses", "rate"), [(0, 0, 0), (3, 1, 0.75), (0, 2, 0)])
+def test_a_rate_of_hits_is_of_all_tiers(hits: int, misses: int, rate: float) -> None:
+    metrics = Metrics()
+    metrics.count("blockcache_hits", hits, tier="disk")
+    metrics.count("blockcache_miss", misses, tier="memory")
+    assert read(text(metrics.samples(), {}))("pfs_blockcache_hit_rate") == rate
 
 
 def test_requests_of_a_source_are_counted_timed_and_their_bytes_too() -> None:
@@ -49,4 +66,18 @@ def test_requests_of_a_source_are_counted_timed_and_their_bytes_too() -> None:
 
 
 def test_what_a_label_says_cannot_break_a_line() -> None:
-    assert text([Sample("a", 1)], {"mp": '/a"b\\c\nd'}) == '# TYPE pfs_a gauge\npfs_a{mp="/a\\"b\\\\c\\nd"} 1\n'
+    odd = '/a"b\\c\nd}'
+    assert text([Sample("nodes", 1)], {"mp": odd}).count("\n") == 3
+    assert read(text([Sample("nodes", 1)], {"mp": odd}))("pfs_nodes", mp=odd) == 1
+
+
+def test_every_name_is_described_and_of_a_kind() -> None:
+    assert {family.type for family in FAMILIES.values()} <= {"counter", "gauge", "histogram"}
+    assert all(family.help for family in FAMILIES.values())
+
+
+def test_texts_of_several_mounts_are_one_in_which_each_name_is_described_once() -> None:
+    texts = [text([Sample("nodes", n), Sample("up", n)], {"mp": f"/{n}"}) for n in (1, 2)]
+    found = read(together(texts))
+    assert [found("pfs_nodes", mp=f"/{n}") for n in (1, 2)] == [1, 2]
+    assert together(texts).count("# TYPE pfs_up gauge\n") == 1

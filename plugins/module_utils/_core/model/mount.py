@@ -43,11 +43,8 @@ MOUNT: dict[str, Field] = {
     "memory-cache-size": {**_AMOUNT, "default": "512Mi"},
     "data-read-ahead-size": {**_AMOUNT, "default": "200Mi"},
     # What is known of names, and for how long.
-    "meta-cache-driver": {"type": "string", "enum": ["mem", "disk"], "default": "mem"},
-    "meta-cache-path": {**_FOLDER, "default": ""},
     "meta-cache-expire": {**_AMOUNT, "default": 5},
     "entry-cache-expire": {**_AMOUNT, "default": 5},
-    "path-cache-expire": {**_AMOUNT, "default": 1},
     "attr-timeout": {**_AMOUNT, "default": 1},
     "entry-timeout": {**_AMOUNT, "default": 1},
     # Bytes a second that pass between the agent and the store, 0 for as many as do: of this mount, and of all of the machine together.
@@ -62,9 +59,35 @@ MOUNT: dict[str, Field] = {
     "log-level": {"type": "string", "enum": ["DEBUG", "INFO", "WARNING", "ERROR"], "default": "INFO"},
     "log-format": {"type": "string", "enum": ["text", "json"], "default": "text"},
 }
-# Of older commands: understood, and without effect.
-RETIRED: dict[str, Field] = {
-    name: {"type": "string"} for name in ("disable-xattrs", "ignore-security-labels", "skip-check-links")
+_NAMES = "Names are kept in memory that outlives the process which serves; meta-cache-expire and entry-cache-expire say for how long they are believed."
+_LINKS = "Links are part of what is mounted, and are followed as it says."
+_ENDPOINT = "One endpoint serves the metrics of all agents of a machine: paddleflow-fuse exporter."
+# Of older commands: understood, and without effect; whoever gives one is told why.
+RETIRED: dict[str, str] = {
+    "disable-xattrs": "Attributes beyond those of POSIX are not kept.",
+    "ignore-security-labels": "Nobody is asked for labels.",
+    "skip-check-links": _LINKS,
+    "link-update-interval": _LINKS,
+    "link-meta-dir-prefix": _LINKS,
+    "meta-cache-driver": _NAMES,
+    "meta-cache-path": _NAMES,
+    "path-cache-expire": _NAMES,
+    "metrics-service-on": _ENDPOINT,
+    "metrics-service-port": _ENDPOINT,
+    "pprof-port": "Nothing listens for profilers; py-spy looks at a running agent.",
+    "log-dir": "It logs to where it was started: to a terminal, to the journal, or with --daemon to the file that --log names.",
+}
+# What else they had: this is to be done instead.
+REFUSED: dict[str, str] = {
+    "mount-point": "It stands behind the address: paddleflow-fuse mount URL POINT.",
+    "mount-options": "Each is one of -o.",
+    "local": "Mount a folder of this machine as local:///folder.",
+    "local-root": "Mount a folder of this machine as local:///folder.",
+    "config": "Mount what a file declares with paddleflow-fuse run FILE.",
+    **dict.fromkeys(
+        ("server", "fs-id", "fs-info", "sts", "user-name"),
+        "No server is asked: the address and -o say what to mount, and --secrets with which keys.",
+    ),
 }
 RATES = tuple(name for name in MOUNT if "rate-limit" in name)
 _LEAST_FREE = quantity.parse("0.1")
@@ -77,10 +100,17 @@ def defaults() -> dict[str, Any]:
 
 def read(url: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[Problem]]:
     """The properties of the store, the options of the mount with their defaults, and everything that is wrong."""
-    known, values = {**PROPERTIES, **MOUNT, **RETIRED}, dict(given)
+    known, values = {**PROPERTIES, **MOUNT}, {name: value for name, value in given.items() if name not in RETIRED}
+    refused = [
+        Problem((name,), "an option of an older command", "left out", REFUSED[name])
+        for name in values
+        if name in REFUSED
+    ]
+    values = {name: value for name, value in values.items() if name not in REFUSED}
     if "no-implicit-dir" in values:
         known["no-implicit-dir"] = _BOOL
     found, problems = check.read(known, values)
+    problems += refused
     if found.pop("no-implicit-dir", False):
         found["implicitDirectories"] = False
     properties = {name: value for name, value in found.items() if name in PROPERTIES}

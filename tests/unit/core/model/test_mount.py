@@ -33,6 +33,16 @@ def test_flags_of_older_commands_are_understood() -> None:
     assert "implicitDirectories" not in mount.read("s3://bucket", {**S3, "no-implicit-dir": "false"})[0]
 
 
+def test_what_older_commands_had_is_told_with_what_to_do_instead() -> None:
+    retired = dict.fromkeys(mount.RETIRED, "any")
+    assert mount.read("s3://bucket", {**S3, **retired})[2] == []
+    _properties, _found, problems = mount.read(
+        "s3://bucket", {**S3, **dict.fromkeys(mount.REFUSED, "x"), "block-size": "?"}
+    )
+    assert {problem.place(): problem.remedy for problem in problems} == {**mount.REFUSED, "block-size": ""}
+    assert all([*mount.RETIRED.values(), *mount.REFUSED.values()])
+
+
 @pytest.mark.parametrize(
     ("url", "given", "place"),
     [
