@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.bench.agent.peers import BY_NAME, NATIVE, Contender
+from tests.bench.agent.peers import BY_NAME, NATIVE, STOCK, Contender
 from tools import tree
 
 CLIENT = "own client"
@@ -43,7 +43,8 @@ def _is_due(one: Contender, load: str, round_: int, rounds: int) -> bool:
     if (one.loads and load not in one.loads) or (load == "M" and one.name != "large"):
         return False
     ours, others = REPEATS[load]
-    count = min(ours if one.is_ours or (others and one.name == NATIVE) else others, rounds)
+    often = (one.is_ours and one.name != STOCK) or (others and one.name == NATIVE)
+    count = min(ours if often else others, rounds)
     return round_ * count // rounds != (round_ - 1) * count // rounds  # as far from each other as they can be
 
 
