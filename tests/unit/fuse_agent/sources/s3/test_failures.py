@@ -153,6 +153,15 @@ def test_what_cannot_be_reached_is_told(tried: Tried) -> None:
     assert tried.requests.count(("GetObject", 0, True)) == 3
 
 
+def test_a_name_that_nobody_knows_is_told(tried: Tried) -> None:
+    store = tried.store(
+        options=tried.stub.options._replace(endpoint="http://store.invalid"), patience=Patience(tries=2)
+    )
+    for act in (lambda: store.get("key", b"", 0, 1), lambda: list(store.list(""))):
+        with pytest.raises(TimeoutError, match=r"store\.invalid.*see whether the endpoint is right"):
+            act()
+
+
 class Rotating:
     """Other keys each time that they are asked for."""
 
