@@ -14,6 +14,7 @@ from paddleflow_fuse.cli.ask import ask, last
 from paddleflow_fuse.metrics import FAMILIES
 
 from tests.support.agent_command import Command, command
+from tests.support.granted import until
 from tests.support.prometheus import Metrics, read
 from tests.support.source_suite import failing
 
@@ -127,6 +128,7 @@ def test_workers_that_took_over(agent: Command, source: Path) -> None:
     for count in (1, 2):
         os.kill(agent.status()["worker_pid"], 9)
         assert os.listdir(agent.point) == []  # waits for the next
+        until("the supervisor knows", lambda: bool(last(agent.run, agent.point, "status")["serves"]))
         assert counted(agent)("pfs_mount_recoveries_total") == count
 
 
