@@ -179,6 +179,7 @@ def _session(wanted: Configuration) -> dict[str, Any]:
         "read_only": mount["read-only"],
         "allow_other": mount["allow-other"],
         "without_open": configured.without_open(wanted),
+        "refuses_locks": wanted.mount["locks"] == "refuse",
         "passthrough": int(mount["passthrough"]),
         "session": mount["session"],
         "grace": model.seconds(mount["grace"]),

@@ -18,7 +18,7 @@ import trio
 
 from ..metrics import Metrics
 from ..nodes.records import ROOT, StaleError, number
-from ..operations import Absent, Held, Listed
+from ..operations import Absent, Listed
 from ..protocol.replies import Attributes, Entry, listed_size
 from ..sources.base import LONGEST_NAME, Found, Kind
 from . import view
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..nodes.records import Known
     from ..nodes.table import Child, Nodes
-    from ..operations import Soon
+    from ..operations import Held, Soon
     from ..sources.base import Listed as Told
     from ..sources.base import Source
     from .view import Settings
@@ -199,10 +199,22 @@ class Names:
         if node:
             before = self._nodes.known(node)
             if self._is_same(node, before, found):
-                self._nodes.set(node, view.known(found, before.number, self._settings, moment))
+                inode = self._inode(parent, name, found) if found.links != before.links else before.number
+                self._nodes.set(node, view.known(found, inode, self._settings, moment))
                 return node
-        inode = number(self._nodes.known(parent).number, name)
+        inode = self._inode(parent, name, found)
         return self._nodes.add(parent, name, view.known(found, inode, self._settings, moment), found.version)
+
+    def linked(self, node: int, found: Found) -> None:
+        """It has another name from now on."""
+        known = self._nodes.known(node)
+        self._nodes.set(node, known._replace(links=found.links, number=number(0, found.file), holds=0))
+
+    def _inode(self, parent: int, name: bytes, found: Found) -> int:
+        """That of its path, since a source may give a file that is stored another; but all names of one file have the same."""
+        if found.links > 1:
+            return number(0, found.file)
+        return number(self._nodes.known(parent).number, name)
 
     def _is_same(self, node: int, before: Known, found: Found) -> bool:
         if found.kind is Kind.FOLDER or stat.S_ISDIR(before.mode):
@@ -245,7 +257,7 @@ class Names:
         return known._replace(size=status.st_size, mtime=status.st_mtime_ns, ctime=status.st_ctime_ns)
 
     def _held(self, node: int) -> Held:
-        return Held(view.attributes(self.known(node)), self._settings.kernel_attributes_hold)
+        return view.held(self.known(node), self._settings)
 
     def is_held(self, node: int) -> bool:
         """The source may know less of it than we do."""

@@ -37,6 +37,11 @@ _SAME: Final = re.compile(rb"[\x00\x01]+")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 _BEGIN_WRITEBACK: Final = 1 | 2  # what is being written waits, then all that is dirty is begun
+_LIBC.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+_KEEP_SIZE, _PUNCH_HOLE, _ZERO_RANGE = 0x01, 0x02, 0x10  # of fallocate
+ALLOCATED, ZEROED = _KEEP_SIZE, _PUNCH_HOLE | _ZERO_RANGE
+# The disk did not take it: what is here is not what was to be written.
+_HARMFUL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class Stored(NamedTuple):
@@ -141,9 +146,52 @@ class Stage:
         except OSError as error:
             self._poison(error)
             raise
+        self._written(offset, done)
+        return done
+
+    def _written(self, offset: int, size: int) -> None:
         if self._present is not None:
-            for piece in range(offset // PIECE, min(-(-(offset + done) // PIECE), len(self._present))):
+            for piece in range(offset // PIECE, min(-(-(offset + size) // PIECE), len(self._present))):
                 self._present[piece] = _WRITTEN
+
+    def based(self, offset: int, size: int) -> Range:
+        """As much of the range as was there before."""
+        return Range(offset, max(min(offset + size, self.note.base) - offset, 0))
+
+    def allocate(self, mode: int, offset: int, size: int) -> None:
+        """Zeros are a hole and, where one was not asked for, room: not every disk can zero what has room."""
+        try:
+            if mode & ZEROED:
+                self._fallocate(_PUNCH_HOLE | _KEEP_SIZE, offset, size)
+                self._written(offset, size)
+            if not mode & _PUNCH_HOLE:
+                self._fallocate(mode & _KEEP_SIZE, offset, size)
+        except OSError as error:
+            if error.errno in _HARMFUL:
+                self._poison(error)
+            raise
+
+    def _fallocate(self, mode: int, offset: int, size: int) -> None:
+        while _LIBC.fallocate(self.descriptor, mode, offset, size):
+            code = ctypes.get_errno()
+            if code != errno.EINTR:
+                raise OSError(code, f"fallocate with mode {mode:#x}: {os.strerror(code)}")
+
+    def copy(self, descriptor: int, at: int, offset: int, size: int) -> int:
+        """From another file, or from another place of this one, within the kernel."""
+        done = 0
+        try:
+            while done < size:
+                moved = os.copy_file_range(descriptor, self.descriptor, size - done, at + done, offset + done)
+                if not moved:
+                    break
+                done += moved
+        except OSError as error:
+            if error.errno in _HARMFUL:
+                self._poison(error)
+            raise
+        finally:
+            self._written(offset, done)
         return done
 
     def truncate(self, size: int) -> None:

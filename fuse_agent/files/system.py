@@ -18,7 +18,7 @@ from ..nodes.records import ROOT, StaleError, number
 from ..nodes.results import Results
 from ..opens import Handle as Opened
 from ..opens import Mode, Opens, OtherwiseOpenError
-from ..operations import Held, Operations
+from ..operations import Changes, Operations
 from ..protocol.codes import Open
 from ..protocol.replies import Handle
 from ..sources.base import ChangedError, Found, Kind
@@ -27,6 +27,8 @@ from .content import SMALL, Contents
 from .names import Names
 from .neighbours import Neighbours
 from .plans import Plans
+from .ranges import Ranges
+from .space import Spaces
 from .tree import Tree
 from .warm import Warm
 from .work import Work
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from ..cache.disk import Disk
     from ..cache.memory import Memory
     from ..nodes.table import Nodes
-    from ..operations import Absent, Caller, Changes, Listed, Soon
+    from ..operations import Absent, Caller, Held, Listed, Soon
     from ..protocol.replies import Entry, Space
     from ..sources.base import Source
     from .content import Content
@@ -67,6 +69,7 @@ class Parts(NamedTuple):
 
     :ivar disk: None keeps what was read in memory alone
     :ivar staging: None on a mount that is read-only
+    :ivar doubt: tells the kernel that a node's attributes are not what they were
     :ivar bind: gives the kernel a file to read and write by itself; None where the session cannot
     """
 
@@ -78,6 +81,7 @@ class Parts(NamedTuple):
     staging: Staging | None = None
     bind: Callable[[int], int] | None = None
     metrics: Metrics = Metrics()
+    doubt: Callable[[int], object] = lambda _node: None
 
 
 class FileSystem(Operations):
@@ -88,6 +92,7 @@ class FileSystem(Operations):
     def __init__(self, nursery: trio.Nursery, parts: Parts, settings: Settings) -> None:
         self._nodes, self._opens, self._source, self._bind = parts.nodes, parts.opens, parts.source, parts.bind
         self._settings, self._metrics, self._ending = settings, parts.metrics, False
+        self._doubt = parts.doubt
         self._work, self.results = Work(nursery), Results(parts.nodes.region)
         self._names = Names(
             self._nodes, self._source, settings, self._work, self._is_open,
@@ -121,6 +126,9 @@ class FileSystem(Operations):
                 self._nodes, self._names, self._contents, self._writing, self._source, settings, self._work, self.results,
                 Plans(parts.staging.folder),
             )  # fmt: skip
+
+        self._ranges = Ranges(self._opens, self._names, self._contents, self._work, self._writing)
+        self._spaces = Spaces(self._nodes, self._source, settings, self._work)
 
     @property
     def writing(self) -> Writing:
@@ -168,7 +176,7 @@ class FileSystem(Operations):
         stage = writing.of(node)
         if stage is None or not await writing.keep(node, stage, changes):
             await self.tree.keep(node, changes)
-        return Held(view.attributes(self._names.known(node)), self._settings.kernel_attributes_hold)
+        return view.held(self._names.known(node), self._settings)
 
     def readlink(self, _caller: Caller, node: int) -> Soon[bytes]:
         return self._work.ask(self._source.target, self._names.path(node))
@@ -208,8 +216,13 @@ class FileSystem(Operations):
     def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> Soon[None]:
         return self.tree.rename(caller, old, new, flags)
 
-    def link(self, _caller: Caller, _node: int, _parent: int, _name: bytes) -> Entry:
-        raise OSError(errno.EPERM, "a file of a source has one name")
+    def link(self, caller: Caller, node: int, parent: int, name: bytes) -> Soon[Entry]:
+        return self._link(caller, node, parent, name)
+
+    async def _link(self, caller: Caller, node: int, parent: int, name: bytes) -> Entry:
+        entry = await self.tree.link(caller, node, parent, name)
+        self._doubt(node)  # who locks by a link looks at once how many names the file has
+        return entry
 
     def opendir(self, _caller: Caller, _node: int) -> Handle:
         return Handle(0)
@@ -225,8 +238,8 @@ class FileSystem(Operations):
     def fsyncdir(self, caller: Caller, node: int, handle: int, data_only: bool) -> None:
         """A source has a name when it says so."""
 
-    def statfs(self, _caller: Caller, _node: int) -> Space:
-        return view.space(self._settings, 0, len(self._nodes))
+    def statfs(self, _caller: Caller, _node: int) -> Soon[Space]:
+        return self._spaces.ask()
 
     # --- open --------------------------------------------------------------------------------
 
@@ -241,6 +254,8 @@ class FileSystem(Operations):
         if flags & os.O_ACCMODE != os.O_RDONLY or flags & os.O_TRUNC:
             return self._open_to_write(caller, node, flags, self._begin_to_write())
         if self._writing and (stage := self._writing.of(node)):
+            if self._writing.is_doubtful(node):
+                return self._open_doubtful(caller, node, self._writing)
             return self._opened_stage(caller, node, stage, writes=False)
         if node in self._fresh or (self._settings.relaxed and known.holds > view.now()):
             self._fresh.discard(node)
@@ -255,6 +270,11 @@ class FileSystem(Operations):
         """What a worker opened that died before it could say so: nothing is emptied again that was written meanwhile."""
         flags = Open.PASSTHROUGH if opened.mode is Mode.PASSTHROUGH else Open(0)
         return Handle(opened.number, flags, opened.backing)
+
+    async def _open_doubtful(self, caller: Caller, node: int, writing: Writing) -> Handle:
+        await self._confirm(node)
+        stage = writing.of(node)
+        return self._opened_stage(caller, node, stage, writes=False) if stage else await self._open_now(caller, node)
 
     async def _open(self, caller: Caller, node: int) -> Handle:
         content = self._contents.of(node)
@@ -327,17 +347,28 @@ class FileSystem(Operations):
 
     async def _open_to_write(self, caller: Caller, node: int, flags: int, writing: Writing) -> Handle:
         empties = bool(flags & os.O_TRUNC)
+        if writing.is_doubtful(node):
+            await self._confirm(node)
         stage = writing.of(node)
         while stage is not None and empties and not await writing.truncate(node, stage, 0):
             stage = writing.of(node)
         if stage is None:
             stage = await self._stage(node, writing, empties)
+        if empties and caller.uid:
+            await self._drop_privileges(node, stage)
         try:
             return self._opened_stage(caller, node, stage, writes=True)
         except OtherwiseOpenError:  # somebody began to read it meanwhile
             await writing.close(node)
             self._renew(node)
             raise
+
+    async def _drop_privileges(self, node: int, stage: Stage) -> None:
+        """As the kernel does by another request where a file is emptied by another way than an open."""
+        mode = self._nodes.known(node).mode
+        less = view.without_privileges(mode)
+        if less != stat.S_IMODE(mode) and self._source.abilities.keeps:
+            await self.writing.keep(node, stage, Changes(mode=less))
 
     async def _stage(self, node: int, writing: Writing, empty: bool) -> Stage:
         if (not empty or self._settings.conflict_fails) and node not in self._fresh:
@@ -402,6 +433,17 @@ class FileSystem(Operations):
     def _count_read(self, end: int, offset: int, size: int) -> None:
         self._metrics.count("fuse_read_size_bytes_sum", max(min(size, end - offset), 0))
 
+    def fallocate(self, _caller: Caller, handle: int, offset: int, length: int, mode: int) -> Soon[None]:
+        return self._ranges.allocate(handle, mode, offset, length)
+
+    def lseek(self, _caller: Caller, handle: int, offset: int, whence: int) -> Soon[int]:
+        return self._ranges.seek(handle, offset, whence)
+
+    def copy_file_range(
+        self, _caller: Caller, source: tuple[int, int], target: tuple[int, int], length: int
+    ) -> Soon[int]:
+        return self._ranges.copy(source, target, length)
+
     async def _write(self, node: int, offset: int, data: bytes) -> int:
         stage = self.writing.of(node)
         if stage is None:
@@ -415,6 +457,8 @@ class FileSystem(Operations):
 
     async def _truncate(self, node: int, size: int) -> None:
         writing = self.writing
+        if writing.is_doubtful(node):
+            await self._confirm(node)
         stage = writing.of(node)
         if stage and await writing.truncate(node, stage, size):
             return

@@ -67,6 +67,19 @@ class Tree:
         self._names.changes.touch(path)
         return self._names.entry(self._names.take(parent, name, found, moment))
 
+    async def link(self, caller: Caller, node: int, parent: int, name: bytes) -> Entry:
+        """Each name has a node of its own: what is written by one is seen by the other when it is closed, as on another machine."""
+        if not self._source.abilities.hard_links:
+            raise OSError(errno.EPERM, "a file of this source has one name")
+        await self._writing.store(node)  # the source is to know it
+        path, new = self._names.path(node), self._names.below(parent, name)
+        moment = view.now()
+        kind = Kind.LINK if stat.S_ISLNK(self._nodes.known(node).mode) else Kind.FILE
+        found = await self._make(caller, new, kind, self._source.add_name, path, new)
+        self._names.changes.touch(path, new)
+        self._names.linked(node, found)
+        return self._names.entry(self._names.take(parent, name, found, moment, self._nodes.find(parent, name)))
+
     def _begun(self, caller: Caller) -> int | None:
         """What a worker that died over the same request was about to change; None when it had not got so far."""
         return self._results.before(caller.number) if caller.again else None
@@ -156,6 +169,8 @@ class Tree:
             # What is there after a worker died over it may be the copy that it made.
             flags = 0 if begun == node and not self._source.abilities.renames_at_once else flags
             self._replaceable(node, target, flags, after)
+            if self._is_one_file(node, target):
+                return  # POSIX leaves both
             await self._spare(target)
         async with self._writing.still(node, *filter(None, [target])):
             self._results.begin(caller.number, node)
@@ -208,7 +223,13 @@ class Tree:
             self._nodes.set_version(node, found.version)
             self._contents.moved(node, found.version)
 
+    def _is_one_file(self, node: int, other: int) -> bool:
+        one, two = self._nodes.known(node), self._nodes.known(other)
+        return node != other and one.links > 1 and two.links > 1 and one.number == two.number
+
     async def _spare(self, node: int) -> None:
+        if self._nodes.known(node).links > 1:
+            await self._writing.store(node)  # by its other names it is read on
         await self._contents.spare(node)
         await self._writing.spare(node)
 

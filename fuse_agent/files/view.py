@@ -9,12 +9,13 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..nodes.records import Known
+from ..operations import Held
 from ..protocol.replies import Attributes, Entry, Space
 from ..sources.base import Kind
 
 if TYPE_CHECKING:
     from ..operations import Caller, Changes
-    from ..sources.base import Found
+    from ..sources.base import Found, Room
 
 SECOND: Final = 10**9
 # Of attributes that a listing could not tell: they never held.
@@ -71,9 +72,17 @@ def known(found: Found, number: int, settings: Settings, moment: int) -> Known:
         mtime=changed,
         ctime=changed,
         atime=changed,
-        holds=UNSURE if found.kind is Kind.UNSURE else moment + int(settings.attributes_hold * SECOND),
+        holds=UNSURE
+        if found.kind is Kind.UNSURE
+        else moment + int(_hold(found.links, settings.attributes_hold) * SECOND),
         name_holds=moment + int(settings.names_hold * SECOND),
+        links=found.links,
     )
+
+
+def _hold(links: int, seconds: float) -> float:
+    """What has several names may be another by another one of them at any time: nothing that is known of it holds."""
+    return seconds if links == 1 else 0.0
 
 
 def owner(caller: Caller, above: Known) -> tuple[int, int]:
@@ -83,11 +92,21 @@ def owner(caller: Caller, above: Known) -> tuple[int, int]:
 
 def attributes(one: Known) -> Attributes:
     size = _FOLDER_SIZE if stat.S_ISDIR(one.mode) else one.size
-    return Attributes(one.number, one.mode, size, 1, one.uid, one.gid, one.atime, one.mtime, one.ctime)
+    return Attributes(one.number, one.mode, size, one.links, one.uid, one.gid, one.atime, one.mtime, one.ctime)
 
 
 def entry(node: int, one: Known, settings: Settings) -> Entry:
-    return Entry(node, attributes(one), settings.kernel_names_hold, settings.kernel_attributes_hold)
+    hold = _hold(one.links, settings.kernel_attributes_hold)
+    return Entry(node, attributes(one), settings.kernel_names_hold, hold)
+
+
+def held(one: Known, settings: Settings) -> Held:
+    return Held(attributes(one), _hold(one.links, settings.kernel_attributes_hold))
+
+
+def without_privileges(mode: int) -> int:
+    """What is left of it when another writes. A group that may not execute is lent nothing by its bit."""
+    return stat.S_IMODE(mode) & ~(stat.S_ISUID | (stat.S_ISGID if mode & stat.S_IXGRP else 0))
 
 
 def kept(one: Known, changes: Changes, keeps: bool, settings: Settings) -> Changes:
@@ -99,8 +118,8 @@ def kept(one: Known, changes: Changes, keeps: bool, settings: Settings) -> Chang
     mode = changes.mode
     if mode is not None:
         mode = stat.S_IMODE(mode)
-    elif changes.drop_privileges and one.mode & (stat.S_ISUID | stat.S_ISGID):
-        mode = stat.S_IMODE(one.mode) & ~(stat.S_ISUID | stat.S_ISGID)
+    elif changes.drop_privileges:
+        mode = without_privileges(one.mode)
     wanted = changes._replace(
         mode=None if mode == stat.S_IMODE(one.mode) else mode,
         uid=None if changes.uid == one.uid else changes.uid,
@@ -117,5 +136,12 @@ def kept(one: Known, changes: Changes, keeps: bool, settings: Settings) -> Chang
 
 
 def space(settings: Settings, used: int, files: int) -> Space:
+    """Of a source that has room without end: what was promised, without what is known to be there."""
     blocks = settings.capacity // _BLOCK
     return Space(_BLOCK, blocks, max(blocks - -(-used // _BLOCK), 0), 1 << 32, max((1 << 32) - files, 0))
+
+
+def room(settings: Settings, told: Room) -> Space:
+    """Of one that tells it: no more than was promised."""
+    blocks = min(settings.capacity, told.size) // _BLOCK
+    return Space(_BLOCK, blocks, min(told.free // _BLOCK, blocks), told.files, min(told.files_free, told.files))

@@ -70,8 +70,14 @@ class Writing:
         return self._stages.get(node)
 
     def status(self, node: int) -> os.stat_result | None:
+        """None also where the source may know it better."""
         stage = self._stages.get(node)
-        return stage.status() if stage else None
+        return stage.status() if stage and not self.is_doubtful(node) else None
+
+    def is_doubtful(self, node: int) -> bool:
+        """It was stored, and may have been written by another of its names since."""
+        stage = self._stages.get(node)
+        return stage is not None and self._nodes.known(node).links > 1 and stage.seems_stored()
 
     def unsaved(self) -> list[bytes]:
         """Paths of what the source does not have, as far as that shows without reading any of it."""
@@ -170,12 +176,12 @@ class Writing:
 
     async def _read(self, node: int, stage: Stage, asked: Range) -> bytes:
         async with stage.lock:
-            await self._fill(node, stage, stage.missing(asked))
+            await self.fill(node, stage, stage.missing(asked))
         return await self._work.ask(os.pread, stage.descriptor, asked.size, asked.offset)
 
     async def write(self, node: int, stage: Stage, offset: int, data: bytes) -> int:
         async with stage.lock:
-            await self._fill(node, stage, stage.missing(Range(offset, len(data)), edges_only=True))
+            await self.fill(node, stage, stage.missing(Range(offset, len(data)), edges_only=True))
             return await self._work.change(stage.write, offset, data)
 
     async def truncate(self, node: int, stage: Stage, size: int) -> bool:
@@ -184,7 +190,7 @@ class Writing:
             if self._stages.get(node) is not stage:
                 return False
             if size < stage.status().st_size:
-                await self._fill(node, stage, stage.missing(Range(size, 1)))  # of which a part stays
+                await self.fill(node, stage, stage.missing(Range(size, 1)))  # of which a part stays
             await self._work.change(stage.truncate, size)
             return True
 
@@ -193,9 +199,10 @@ class Writing:
         stage = self._stages.get(node)
         if stage and self._opens.stage(node):
             async with stage.lock:
-                await self._fill(node, stage, stage.missing(Range(0, stage.note.base)))
+                await self.fill(node, stage, stage.missing(Range(0, stage.note.base)))
 
-    async def _fill(self, node: int, stage: Stage, missing: list[Range]) -> None:
+    async def fill(self, node: int, stage: Stage, missing: list[Range]) -> None:
+        """The stage's lock is held."""
         if not missing:
             return  # as of one that has no name any more
         content = self._contents.of(node)
@@ -231,7 +238,7 @@ class Writing:
             return
         path = self._names.path(node)
         try:
-            now, found = await self._storing.store(stage, path, self._over(stage), partial(self._fill, node, stage))
+            now, found = await self._storing.store(stage, path, self._over(stage), partial(self.fill, node, stage))
         except OSError as error:
             self.failures += 1
             if isinstance(error, OvertakenError):

@@ -14,7 +14,7 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .arena import Arena
-from .region import FREE, MOST_NODES, NODES, RECORD, TOP, Region
+from .region import BYTES, FREE, MOST_NODES, NODES, RECORD, TOP, Region
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,6 +28,8 @@ WORDS: Final = RECORD // 4
 # ... and of 64. Name and version say where in the arena and how long, in one number: a writer may be killed between two.
 NAME, _SIZE, VERSION, _NUMBER, _MTIME, _CTIME, _ATIME, _HOLDS, _NAME_HOLDS = 2, 8, 9, 10, 11, 12, 13, 14, 15
 _LONGS: Final = RECORD // 8
+# Above its mode a node has how many names it has beside its own.
+_LINKS, _MODE, _MOST_LINKS = 16, 0xFFFF, 0xFFFF
 _ATTRIBUTES = struct.Struct("<44xIII8xq8xQqqqqq")
 NOBODY: Final = MOST_NODES  # no slot: what a node's parent is once its name means something else
 
@@ -62,6 +64,7 @@ class Known(NamedTuple):
     atime: int = 0
     holds: int = 0
     name_holds: int = 0
+    links: int = 1  # names of the file
 
 
 class Records:
@@ -88,13 +91,17 @@ class Records:
 
     def known(self, slot: int) -> Known:
         mode, uid, gid, size, *rest = _ATTRIBUTES.unpack_from(self._bytes, slot * RECORD)
+        if mode > _MODE:
+            return Known(mode & _MODE, uid, gid, size, *rest)._replace(links=(mode >> _LINKS) + 1)
         return Known(mode, uid, gid, 0 if S_ISDIR(mode) else size, *rest)
 
     def fill(self, slot: int, known: Known) -> None:
         base, long = slot * WORDS, slot * _LONGS
         words, longs = self._words, self._longs
-        words[base + MODE], words[base + _UID], words[base + _GID] = known.mode, known.uid, known.gid
+        words[base + MODE] = known.mode | min(known.links - 1, _MOST_LINKS) << _LINKS
+        words[base + _UID], words[base + _GID] = known.uid, known.gid
         if not S_ISDIR(known.mode):
+            self._count(known.size - longs[long + _SIZE])
             longs[long + _SIZE] = known.size
         longs[long + _NUMBER], longs[long + _HOLDS] = known.number, known.holds
         longs[long + _MTIME], longs[long + _CTIME], longs[long + _ATIME] = known.mtime, known.ctime, known.atime
@@ -141,7 +148,14 @@ class Records:
         self._counters[NODES] += 1
         return slot
 
+    def _count(self, more: int) -> None:
+        if more:
+            # Who was killed in between counted wrong: that is seen by people alone, and never below nothing.
+            self._counters[BYTES] = max(self._counters[BYTES] + more, 0)
+
     def clear(self, slot: int) -> None:
+        if not S_ISDIR(self._words[slot * WORDS + MODE]):
+            self._count(-self._longs[slot * _LONGS + _SIZE])
         for place, length in self.texts(slot):
             self._arena.drop(place, length)
         self._counters[NODES] -= 1

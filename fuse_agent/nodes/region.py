@@ -48,7 +48,8 @@ _SIZE: Final = _ARENA + MOST_UNITS * UNIT
     BOUND,
     UNBINDING,
     RESULTS_TOP,
-) = range(17)
+    BYTES,
+) = range(18)
 
 
 class LayoutError(ValueError):

@@ -40,7 +40,7 @@ from .records import (
     StaleError,
     State,
 )
-from .region import BUSY, FREE, GRAVES, HAND, LISTINGS, NODES, TOP, Region
+from .region import BUSY, BYTES, FREE, GRAVES, HAND, LISTINGS, NODES, TOP, Region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +83,12 @@ class Nodes:
 
     def __len__(self) -> int:
         count: int = self._counters[NODES]
+        return count
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files that are known."""
+        count: int = self._counters[BYTES]
         return count
 
     # --- names -------------------------------------------------------------------------------
@@ -223,11 +229,14 @@ class Nodes:
         return self._records.known(self._records.slot(node))
 
     def set(self, node: int, known: Known) -> None:
-        """All but what kind it is, and its number for users."""
+        """All but what kind it is, and its number for users, which is that of all its names where it has several."""
         slot = self._records.slot(node)
         if S_ISDIR(known.mode) != S_ISDIR(self._words[slot * WORDS + MODE]):
             raise ValueError(f"node {node} cannot become another kind of thing")
-        self._records.fill(slot, known._replace(number=self._records.known(slot).number))
+        before = self._records.known(slot)
+        if known.links == before.links == 1:
+            known = known._replace(number=before.number)
+        self._records.fill(slot, known)
 
     def version(self, node: int) -> bytes:
         slot = self._records.slot(node)
@@ -453,4 +462,5 @@ class Nodes:
             if slot not in alive:
                 self._records.give(slot)
         self._records.sort_texts(live)
+        self._counters[BYTES] = sum(self._records.known(slot).size for slot in live)
         self._counters[BUSY] = 0

@@ -46,6 +46,7 @@ class Wish(NamedTuple):
     without_open: bool = False  # no request for an open and a close at all, for the whole mount
     passthrough: int = 0  # how deep the stack of file systems below may be; 0 is without
     idmapped: bool = False
+    refuses_locks: bool = False  # else they are the kernel's, and hold for all who use this mount
     largest: int = 1 << 20  # bytes of a read or write
     read_ahead: int = 1 << 20
 
@@ -83,6 +84,8 @@ def agree(request: Request, wish: Wish) -> Agreed:
         wanted |= Init.PASSTHROUGH
     if wish.idmapped:
         wanted |= Init.ALLOW_IDMAP
+    if wish.refuses_locks:
+        wanted |= Init.POSIX_LOCKS | Init.FLOCK_LOCKS
     flags = offered(request) & wanted
     return Agreed(
         minor=min(minor, MINOR),

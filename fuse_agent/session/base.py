@@ -51,6 +51,9 @@ class Session(Protocol):
     def unbind(self, number: int, /) -> bool:
         """Whether there was one."""
 
+    def doubt(self, node: int, /) -> object:
+        """The kernel is to ask anew for its attributes."""
+
 
 def late(longest: float) -> OSError:
     return OSError(errno.EIO, f"it took more than {longest:g} s")

@@ -45,6 +45,9 @@ _NAMES: Final = {int(op): op.name for op in Op}
 _NEEDLESS: Final = frozenset((Op.OPEN, Op.FLUSH))
 
 
+_LOCKS: Final = frozenset((Op.GETLK, Op.SETLK, Op.SETLKW))
+
+
 class GoneError(Exception):
     """The mount ended."""
 
@@ -125,6 +128,10 @@ class Direct:
         number: int = fcntl.ioctl(self._descriptor, BACKING_OPEN, bytearray(BACKING.pack(file, 0, 0)), True)
         return number
 
+    def doubt(self, node: int) -> bool:
+        """What the kernel knows of its attributes. Also from within an operation on it: nothing is held for that."""
+        return self.tell(replies.forget_data(node, -1))
+
     def unbind(self, number: int) -> bool:
         try:
             fcntl.ioctl(self._descriptor, BACKING_CLOSE, bytearray(number.to_bytes(4, "little")), True)
@@ -196,6 +203,8 @@ class Direct:
             self._refuse(request.number, errno.ENOTTY)
         elif request.op in self._needless:
             self._refuse(request.number, errno.ENOSYS)
+        elif request.op in _LOCKS:  # they come only where they are to be refused
+            self._refuse(request.number, errno.ENOLCK)
         elif request.op in CALLS:
             if not (request.resent and self._is_answered(request)):
                 self._call(operations, nursery, request)

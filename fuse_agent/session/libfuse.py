@@ -7,6 +7,7 @@ that of its node. What they do with the mount's first request is theirs, so no o
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import select
@@ -82,6 +83,10 @@ class Libfuse:
 
     def unbind(self, _number: int) -> bool:
         return False
+
+    def doubt(self, node: int) -> None:
+        with contextlib.suppress(OSError):  # the kernel does not hold it
+            pyfuse3.invalidate_inode(node, attr_only=True)
 
     async def _notice_the_end(self, scope: trio.CancelScope) -> None:
         """What was begun ends when the mount is gone, as nobody waits for it any more."""

@@ -38,6 +38,8 @@ class Found(NamedTuple):
     uid: int | None = None
     gid: int | None = None
     shadows: bool = False  # a folder, beside which there is a file of the same name that nobody reaches
+    links: int = 1  # names of the file
+    file: bytes = b""  # the same for all of them
 
 
 class Listed(NamedTuple):
@@ -87,12 +89,21 @@ class Part(NamedTuple):
     copied: bool
 
 
+class Room(NamedTuple):
+    """Of a whole source: bytes, and files."""
+
+    size: int
+    free: int
+    files: int
+    files_free: int
+
+
 class Abilities(NamedTuple):
     """What operations a source has, beside those that all have."""
 
     keeps: bool = False  # owners, modes and times
     links: bool = False
-    hard_links: bool = False
+    hard_links: bool = False  # and tells how many names a file has
     renames_at_once: bool = False  # nobody sees one half-way
     writes_anywhere: bool = False  # a part of a file can be written without the rest
     # A file is made of parts of it and of what is sent: bytes of the smallest such part; 0 is sent whole.
@@ -177,10 +188,18 @@ class Source(Protocol):
     def link(self, path: bytes, target: bytes) -> Found:
         """A symbolic one."""
 
+    def add_name(self, path: bytes, new: bytes) -> Found:
+        """Another name of a file, or of a link itself."""
+        raise OSError(errno.EPERM, "a file of this source has one name", path, None, new)
+
     def target(self, path: bytes) -> bytes:
         """Of a symbolic link."""
 
     def keep(self, path: bytes, kept: Kept) -> Found: ...
+
+    def space(self) -> Room | None:
+        """None of one that has no end, or does not tell."""
+        return None
 
     def close(self) -> None: ...
 

@@ -17,7 +17,7 @@ from collections import deque
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from .base import NOTHING, Abilities, Found, Kept, Page, Source
+from .base import NOTHING, Abilities, Found, Kept, Page, Room, Source
 from .channel import GOES_ON, Channel, pair
 from .complaints import Complaints
 
@@ -36,7 +36,7 @@ _ENDING: Final = 2.0
 # Seconds without a word; a source's own patience is shorter, and what takes longer says that it goes on.
 _LONGEST: Final = 600.0
 # What changes nothing is asked again when a helper ended over it.
-_QUESTIONS: Final = frozenset(("find", "find_file", "read", "read_replaced", "target", "abilities"))
+_QUESTIONS: Final = frozenset(("find", "find_file", "read", "read_replaced", "target", "space", "abilities"))
 _RESUMED: Final = "rename_folder"  # by what it noted
 
 
@@ -137,6 +137,10 @@ class FarSource(Source):
     def keep(self, path: bytes, kept: Kept) -> Found:
         found: Found = self._ask("keep", path, kept)
         return found
+
+    def space(self) -> Room | None:
+        told: Room | None = self._ask("space")
+        return told
 
     def credentials(self) -> tuple[str, str, str]:
         """Of a source whose keys are found by what only the helper has."""

@@ -10,7 +10,7 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from .base import NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Source, on_empty
+from .base import NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Room, Source, on_empty
 from .rates import OPEN
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class LocalSource(Source):
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         with self._above(path) as (folder, name):
+            if self._has_names(folder, name):
+                return _overwrite(folder, name, path, descriptor, size, kept, over, self._gates.write)
             unfinished = _UNFINISHED + secrets.token_hex(8).encode()
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             target = os.open(unfinished, flags, 0o644, dir_fd=folder)
@@ -127,6 +129,11 @@ class LocalSource(Source):
             os.symlink(target, name, dir_fd=folder)
         return self.find(path)
 
+    def add_name(self, path: bytes, new: bytes) -> Found:
+        with self._above(path) as (source, before), self._above(new) as (target, after):
+            os.link(before, after, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+            return _found(os.stat(after, dir_fd=target, follow_symlinks=False))
+
     def target(self, path: bytes) -> bytes:
         with self._above(path) as (folder, name):
             return os.readlink(name, dir_fd=folder)
@@ -150,6 +157,11 @@ class LocalSource(Source):
             if kept.mtime_ns is not None:
                 os.utime(name, ns=(kept.mtime_ns, kept.mtime_ns), dir_fd=folder, follow_symlinks=False)
         return self.find(path)
+
+    def space(self) -> Room:
+        told = os.fstatvfs(self._root)
+        block = told.f_frsize
+        return Room(told.f_blocks * block, told.f_bavail * block, told.f_files, told.f_favail)
 
     def _open(self, path: bytes) -> int:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for who writes
@@ -176,6 +188,15 @@ class LocalSource(Source):
             os.close(folder)
 
     @staticmethod
+    def _has_names(folder: int, name: bytes) -> bool:
+        """Several."""
+        try:
+            there = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return stat.S_ISREG(there.st_mode) and there.st_nlink > 1
+
+    @staticmethod
     def _version_of(folder: int, name: bytes) -> bytes:
         try:
             return _version(os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -190,12 +211,39 @@ def _found(status: os.stat_result) -> Found:
     kind = Kind.FOLDER if stat.S_ISDIR(mode) else Kind.LINK if stat.S_ISLNK(mode) else Kind.FILE
     version = _version(status) if kind is Kind.FILE else b""
     owner = (stat.S_IMODE(mode), status.st_uid, status.st_gid)
-    return Found(kind, 0 if kind is Kind.FOLDER else status.st_size, status.st_mtime_ns, version, *owner)
+    if kind is Kind.FOLDER:
+        return Found(kind, 0, status.st_mtime_ns, version, *owner)
+    file = b"%x-%x" % (status.st_dev, status.st_ino)
+    return Found(kind, status.st_size, status.st_mtime_ns, version, *owner, links=max(status.st_nlink, 1), file=file)
 
 
 def _version(status: os.stat_result) -> bytes:
     """What is written in place has another time, and what is put in its place another inode."""
     return b"%x-%x-%x" % (status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _overwrite(
+    folder: int, name: bytes, path: bytes, descriptor: int, size: int, kept: Kept, over: bytes | None, gate: Gate
+) -> Found:
+    """A file of several names is written where it lies, since another one would have this name alone. The price: who reads the folder
+    itself meanwhile may see a half of each, and so may who looks after the machine died in the middle of it."""
+    target = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        before = os.fstat(target)
+        if over is not None and over != _version(before):
+            raise ChangedError(path)
+        if size > before.st_size:  # what has no room is refused before anything is lost
+            os.posix_fallocate(target, before.st_size, size - before.st_size)
+        _copy(descriptor, target, size, gate)
+        os.ftruncate(target, size)
+        _keep(target, kept)
+        after = os.fstat(target)
+        if _version(after) == _version(before):  # it was to have the time of before
+            os.utime(target, ns=(after.st_atime_ns, after.st_mtime_ns + 1))
+        os.fsync(target)
+        return _found(os.fstat(target))
+    finally:
+        os.close(target)
 
 
 def _copy(source: int, target: int, size: int, gate: Gate) -> None:

@@ -66,6 +66,9 @@ class SplitSource(FarSource):
         except ElsewhereError:
             return super().read(path, version, offset, size)
 
+    def space(self) -> None:
+        """A bucket has no end: nobody need be asked."""
+
     def close(self) -> None:
         self._near.close()
         super().close()

@@ -170,6 +170,7 @@ async def begin(given: Given) -> AsyncIterator[Served]:
                 None if settings.read_only else Staging(folder / "staging"),
                 session.bind if session.agreed.passthrough else None,
                 metrics,
+                session.doubt,
             )
             told = Told(given, disk, memory, metrics)
             files = told.files = WithStats(nursery, parts, settings, told.text)

@@ -168,6 +168,16 @@ def test_umount_waits_until_everything_is_stored(agent: Command, source: Path) -
     agent("umount", str(agent.point))
 
 
+def test_what_is_copied_is_not_carried_through_a_program(agent: Command, source: Path) -> None:
+    (source / "file").write_bytes(b"x" * 3000)
+    agent.mount(url(source))
+    subprocess.run(["cp", agent.point / "file", agent.point / "copy"], check=True)
+    lines = agent("metrics", str(agent.point)).stdout.splitlines()
+    assert any('op="COPY_FILE_RANGE",errno="0"' in line for line in lines)
+    assert not any('op="READ"' in line or 'op="WRITE"' in line for line in lines)
+    assert (source / "copy").read_bytes() == b"x" * 3000
+
+
 def test_what_is_written_to_memory_is_stored_by_the_worker_after_the_one_that_saw_it_closed(
     agent: Command, source: Path
 ) -> None:

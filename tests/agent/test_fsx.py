@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import mmap
 import os
@@ -21,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from tests.conftest import EXTENDED
 from tests.support.mounted import mounted
 from tests.support.places import KINDS, opened, python
+from tests.support.ranges import KEEP, PUNCH, ZERO, fallocate
 
 PIECE = 128 << 10
 # Edges of what is fetched, mapped and sent as one lie in between.
@@ -63,6 +65,7 @@ class Contents(RuleBasedStateMachine):
     """Of two files, by several handles at a time."""
 
     root: Path
+    makes_room = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,6 +163,42 @@ class Contents(RuleBasedStateMachine):
         ours, theirs = (mmap.mmap(one, 0, prot=mmap.PROT_READ) for one in (pair.ours, pair.theirs))
         with ours, theirs:
             assert ours[:] == theirs[:]
+
+    @rule(drawn=st.data(), offset=OFFSETS, size=SIZES, mode=st.sampled_from([0, KEEP, PUNCH | KEEP, ZERO, ZERO | KEEP]))
+    def make_room(self, drawn: st.DataObject, offset: int, size: int, mode: int) -> None:
+        if self.makes_room and (pair := self.pick(drawn, writes=True)):
+            for one in (pair.ours, pair.theirs):
+                fallocate(one, mode, offset, size)
+
+    @rule(drawn=st.data(), at=OFFSETS, to=OFFSETS, size=SIZES)
+    def copy(self, drawn: st.DataObject, at: int, to: int, size: int) -> None:
+        giver, taker = self.pick(drawn, writes=False), self.pick(drawn, writes=True)
+        if giver is None or taker is None or taker.flags & os.O_APPEND:
+            return
+        if giver.name == taker.name and abs(at - to) < size:
+            return
+        done = []
+        for one, other in ((giver.ours, taker.ours), (giver.theirs, taker.theirs)):
+            done.append(0)
+            while done[-1] < size and (
+                moved := os.copy_file_range(one, other, size - done[-1], at + done[-1], to + done[-1])
+            ):
+                done[-1] += moved
+        assert done[0] == done[1]
+
+    @rule(drawn=st.data(), offset=OFFSETS)
+    def seek_data(self, drawn: st.DataObject, offset: int) -> None:
+        """Ours may tell more as data than there is."""
+        if pair := self.pick(drawn, writes=False):
+            found = []
+            for one in (pair.ours, pair.theirs):
+                try:
+                    found.append(os.lseek(one, offset, os.SEEK_DATA))
+                except OSError as error:
+                    assert error.errno == errno.ENXIO, error  # noqa: PT017 (beyond the end, or in the last hole)
+                    found.append(1 << 62)
+            assert found[0] <= found[1]
+            assert found[0] < 1 << 62 or offset >= os.fstat(pair.ours).st_size or found[1] == 1 << 62
 
     @rule(drawn=st.data())
     def sync(self, drawn: st.DataObject) -> None:
@@ -327,13 +366,15 @@ def root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield stack.enter_context(opened(request.param, tmp_path_factory.mktemp("fsx")))[0]
 
 
-def test_contents(root: Path) -> None:
-    machine = type("machine", (Contents,), {"root": root})
+def test_contents(request: pytest.FixtureRequest, root: Path) -> None:
+    makes_room = "fallocate" not in KINDS[request.node.callspec.params["root"]].lacks
+    machine = type("machine", (Contents,), {"root": root, "makes_room": makes_room})
     run_state_machine_as_test(machine, settings=settings(20, 40))
 
 
-def test_contents_as_another_process_reads_them(root: Path) -> None:
-    machine = type("machine", (ContentsOfAnotherProcess,), {"root": root})
+def test_contents_as_another_process_reads_them(request: pytest.FixtureRequest, root: Path) -> None:
+    makes_room = "fallocate" not in KINDS[request.node.callspec.params["root"]].lacks
+    machine = type("machine", (ContentsOfAnotherProcess,), {"root": root, "makes_room": makes_room})
     run_state_machine_as_test(machine, settings=settings(3, 30))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.faulty_source import Faults
 from tests.support.places import Place, Places, file, opened, python, python_as
 from tests.support.source_suite import failing
 
@@ -96,7 +97,8 @@ def test_a_mode_stays_when_a_file_is_written_again(keeper: Place) -> None:
 def test_the_bits_that_lend_rights_go_when_another_writes(keeper: Place) -> None:
     """Section 13: setuid and setgid are cleared by a write."""
     keeper.root.chmod(0o777)
-    for act in ("os.write(os.open(p, os.O_WRONLY), b'x')", "os.truncate(p, 2)"):
+    for act in ("os.write(os.open(p, os.O_WRONLY), b'x')", "os.truncate(p, 2)", "os.open(p, os.O_WRONLY | os.O_TRUNC)",
+                "os.posix_fallocate(os.open(p, os.O_WRONLY), 0, 100)"):  # fmt: skip
         path = keeper.root / "file"
         path.write_bytes(b"before")
         path.chmod(0o6777)
@@ -104,6 +106,21 @@ def test_the_bits_that_lend_rights_go_when_another_writes(keeper: Place) -> None
         path.chmod(0o6777)
         python_as(USER, keeper.root, f"p = 'file'; {act}")
         assert mode(path) == 0o777, act
+    path.chmod(0o6767)
+    os.chown(path, USER, USER)
+    path.chmod(0o6767)
+    python_as(USER, keeper.root, "os.open('file', os.O_WRONLY | os.O_TRUNC)")
+    assert mode(path) == 0o2767  # of a group that may not execute it says something else
+
+
+def test_access_is_by_modes(keeper: Place) -> None:
+    """The kernel says it by itself: it never asks us."""
+    keeper.root.chmod(0o755)
+    path = keeper.root / "file"
+    path.touch()
+    path.chmod(0o604)
+    may = "print([os.access('file', way) for way in (os.F_OK, os.R_OK, os.W_OK, os.X_OK)], os.access('.', os.W_OK))"
+    assert python_as(USER, keeper.root, may) == "[True, True, False, False] False"
 
 
 # --- owners -------------------------------------------------------------------------------------
@@ -373,9 +390,34 @@ def test_space_is_told(ours: Place) -> None:
     """Section 7: names of 255 bytes, and a capacity that can be set."""
     found = os.statvfs(ours.root)
     assert found.f_namemax == 255
-    assert found.f_blocks * found.f_frsize == 1 << 50
+    if ours.kind.source == "local":  # as much as there is below
+        below = os.statvfs(ours.mount.staging) if ours.mount else found
+        assert found.f_blocks == below.f_blocks * below.f_frsize // found.f_frsize
+        assert abs(found.f_bavail * found.f_frsize - below.f_bavail * below.f_frsize) < 4 << 30
+    else:
+        assert found.f_blocks * found.f_frsize == 1 << 50
     assert 0 < found.f_bavail <= found.f_bfree <= found.f_blocks
     assert 0 < found.f_ffree <= found.f_files
+
+
+def test_what_is_known_to_be_there_takes_room(tmp_path: Path) -> None:
+    with opened("memory", tmp_path, capacity=64 << 20) as (root, _mount):
+        for name, size in (("a", 9 << 20), ("b", 4096)):
+            (root / name).write_bytes(bytes(size))
+        os.truncate(root / "a", 8 << 20)
+        found = os.statvfs(root)
+        assert found.f_blocks * found.f_frsize == 64 << 20
+        assert found.f_bavail * found.f_frsize == (56 << 20) - 4096
+        (root / "a").unlink()
+        (root / "c").write_bytes(b"")
+        assert os.statvfs(root).f_bavail * found.f_frsize == (64 << 20) - 4096
+
+
+def test_room_is_told_while_the_source_is_away(tmp_path: Path) -> None:
+    faults = Faults(tmp_path / "faults")
+    (tmp_path / "mount").mkdir()
+    with faults.said("space", "error EIO"), opened("local", tmp_path / "mount", faults=faults.folder) as (root, _mount):
+        assert os.statvfs(root).f_blocks * os.statvfs(root).f_frsize == 1 << 50
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])

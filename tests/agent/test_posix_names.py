@@ -440,13 +440,13 @@ def test_pipes_devices_and_sockets_are_refused_and_leave_nothing(ours: Place) ->
     assert names(ours.root) == []
 
 
-def test_a_file_has_one_name(ours: Place) -> None:
+def test_a_file_has_one_name(objects: Place) -> None:
     """D-28: hard links are EPERM."""
-    (ours.root / "file").write_bytes(b"content")
+    (objects.root / "file").write_bytes(b"content")
     with failing(errno.EPERM):
-        os.link(ours.root / "file", ours.root / "other")
-    assert names(ours.root) == ["file"]
-    assert (ours.root / "file").stat().st_nlink == 1
+        os.link(objects.root / "file", objects.root / "other")
+    assert names(objects.root) == ["file"]
+    assert (objects.root / "file").stat().st_nlink == 1
 
 
 def test_names_are_not_exchanged(ours: Place) -> None:

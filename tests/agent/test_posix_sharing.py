@@ -8,6 +8,7 @@ import fcntl
 import mmap
 import os
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 from tests.support.granted import until
 from tests.support.mapped import Memory
-from tests.support.places import Place, client, file, python
+from tests.support.places import Place, client, file, opened, python
 from tests.support.source_suite import failing
 
 PAGE = mmap.PAGESIZE
@@ -143,6 +144,20 @@ def test_a_range_is_locked_for_other_processes(path: Path) -> None:
         assert python(LOCKF, path, 110) == "locked"
         fcntl.lockf(one, fcntl.LOCK_UN, 10, 100)
         assert python(LOCKF, path, 100) == "locked"
+
+
+def test_locks_are_refused_on_demand(tmp_path: Path) -> None:
+    """Rule 9: where a lock has to hold for other machines, too, none is better than one that does not."""
+    with opened("memory", tmp_path, refuses_locks=True) as (root, _mount), file(root / "file", BOTH) as one:
+        for act in (
+            lambda: fcntl.flock(one, fcntl.LOCK_EX), lambda: fcntl.flock(one, fcntl.LOCK_SH | fcntl.LOCK_NB),
+            lambda: fcntl.lockf(one, fcntl.LOCK_EX), lambda: fcntl.lockf(one, fcntl.LOCK_EX | fcntl.LOCK_NB),
+            lambda: fcntl.fcntl(one, fcntl.F_GETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0)),
+        ):  # fmt: skip
+            with failing(errno.ENOLCK):
+                act()
+        os.write(one, b"content")
+        assert (root / "file").read_bytes() == b"content"
 
 
 # --- memory -------------------------------------------------------------------------------------
@@ -272,44 +287,6 @@ def test_caches_are_passed_by_on_demand(path: Path, size: int) -> None:
             assert os.preadv(one, [read], 0) == size
             assert read[:] == buffer[:]
         assert path.read_bytes() == buffer[:]
-
-
-def test_room_is_made_or_it_is_said_that_it_is_not(path: Path) -> None:
-    """Where it is refused, the C library writes zeros."""
-    path.write_bytes(b"content")
-    with file(path, BOTH) as one:
-        os.posix_fallocate(one, 0, 5000)
-        assert os.fstat(one).st_size == 5000
-    assert path.read_bytes() == b"content" + bytes(4993)
-
-
-def test_holes_may_be_told_as_data(path: Path) -> None:
-    with file(path, BOTH) as one:
-        os.pwrite(one, b"content", 1 << 20)
-        size = (1 << 20) + 7
-        data = os.lseek(one, 0, os.SEEK_DATA)
-        assert 0 <= data <= 1 << 20
-        hole = os.lseek(one, data, os.SEEK_HOLE)
-        assert data < hole <= size
-        assert os.lseek(one, 1 << 20, os.SEEK_HOLE) == size
-        with failing(errno.ENXIO):
-            os.lseek(one, size, os.SEEK_DATA)
-
-
-def test_the_kernel_copies(place: Place) -> None:
-    data = os.urandom(LARGE)
-    (place.root / "a").write_bytes(data)
-    with file(place.root / "a", os.O_RDONLY) as source, file(place.root / "b", BOTH) as target:
-        done = 0
-        while moved := os.copy_file_range(source, target, LARGE):
-            done += moved
-        assert done == LARGE
-        assert os.pread(target, LARGE, 0) == data
-    with file(place.root / "a", os.O_RDONLY) as source, file(place.root / "c", BOTH) as target:
-        done = 0
-        while moved := os.sendfile(target, source, done, LARGE):
-            done += moved
-    assert (place.root / "b").read_bytes() == (place.root / "c").read_bytes() == data
 
 
 def test_advice_is_taken(path: Path) -> None:

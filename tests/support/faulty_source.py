@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from paddleflow_fuse.sources.base import NOTHING, Data, Found, Kept, Page, Part, Source
+from paddleflow_fuse.sources.base import NOTHING, Data, Found, Kept, Page, Part, Room, Source
 
 Answer = TypeVar("Answer")
 _GATE = ".gate"
@@ -125,11 +125,17 @@ class FaultySource(Source):
     def link(self, path: bytes, target: bytes) -> Found:
         return self._do("link", path, lambda: self._source.link(path, target))
 
+    def add_name(self, path: bytes, new: bytes) -> Found:
+        return self._do("add_name", path, lambda: self._source.add_name(path, new))
+
     def target(self, path: bytes) -> bytes:
         return self._do("target", path, lambda: self._source.target(path))
 
     def keep(self, path: bytes, kept: Kept) -> Found:
         return self._do("keep", path, lambda: self._source.keep(path, kept))
+
+    def space(self) -> Room | None:
+        return self._do("space", b"", self._source.space)
 
     def close(self) -> None:
         self._source.close()

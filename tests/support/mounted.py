@@ -61,7 +61,7 @@ class Mounted(NamedTuple):
 @contextmanager
 def mounted(
     folder: Path, source: dict[str, Any], *, passthrough: int = 1, disk: bool = True, staging: Path | None = None,
-    faults: Path | None = None, session: str = "direct", **settings: Any,
+    faults: Path | None = None, session: str = "direct", refuses_locks: bool = False, **settings: Any,
 ) -> Iterator[Mounted]:  # fmt: skip
     """
     :param disk: whether what is read is kept on one, not in memory alone
@@ -79,6 +79,7 @@ def mounted(
         "source": source,
         "settings": settings,
         "passthrough": passthrough,
+        "refuses_locks": refuses_locks,
         "disk": str(folder / "cache") if disk else "",
         "faults": str(faults) if faults else "",
         "session": session,

@@ -62,13 +62,16 @@ async def serve(wanted: dict[str, Any]) -> None:
     settings = Settings(**wanted["settings"])
     descriptor = mount(Path(wanted["point"]), "test", Options(read_only=settings.read_only))
     region = Region.create()
-    wish = Wish(read_only=settings.read_only, without_open=settings.without_open, passthrough=wanted["passthrough"])
+    wish = Wish(
+        read_only=settings.read_only, without_open=settings.without_open, passthrough=wanted["passthrough"],
+        refuses_locks=wanted["refuses_locks"],
+    )  # fmt: skip
     session = session_of(wanted["session"], descriptor, wish)
     async with trio.open_nursery() as nursery:
         parts = Parts(
             Nodes(region), Opens(region, session.unbind), source_of(wanted["source"], wanted["faults"]),
             Memory(64 << 20), disk_of(wanted),
-            Staging(Path(wanted["staging"])), session.bind if session.agreed.passthrough else None,
+            Staging(Path(wanted["staging"])), session.bind if session.agreed.passthrough else None, doubt=session.doubt,
         )  # fmt: skip
         files = FileSystem(nursery, parts, settings)
         session.results = files.results

@@ -30,6 +30,7 @@ from ..base import (
     Kind,
     Listed,
     Page,
+    Room,
     Source,
     is_name,
     on_empty,
@@ -264,6 +265,19 @@ class SftpSource(Source):
         return self._keep(path, kept, self._insists)
 
     # --- below -------------------------------------------------------------------------------
+
+    def space(self) -> Room | None:
+        """By an extension of OpenSSH's server."""
+
+        async def act(turn: Turn) -> Room | None:
+            try:
+                told = await turn.client.statvfs(self._root or b"/")
+            except asyncssh.SFTPOpUnsupported:
+                return None
+            block = told.frsize
+            return Room(told.blocks * block, told.bavail * block, told.files, told.favail)
+
+        return self._server.run("statvfs", self._root, act)
 
     def _at(self, path: bytes) -> bytes:
         return self._root + b"/" + path if path else self._root or b"/"

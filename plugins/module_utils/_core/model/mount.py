@@ -32,6 +32,7 @@ MOUNT: dict[str, Field] = {
     "session": {"type": "string", "enum": ["auto", "direct", "pyfuse3"], "default": "auto"},
     "capacity": {**_AMOUNT, "default": "1Pi"},
     "conflict": {"type": "string", "enum": ["last", "fail"], "default": "last"},
+    "locks": {"type": "string", "enum": ["kernel", "refuse"], "default": "kernel"},
     # What is cached.
     "data-cache-path": {**_FOLDER, "default": "/var/cache/paddleflow/fuse"},
     "data-cache-quota": {**_AMOUNT, "default": 0},

@@ -210,7 +210,7 @@ def test_what_is_not_known_here_is_refused_and_python_is_told_that_no_file_is_a_
             for op, body, error in (
                 (Op.STATFS, b"", errno.ENOSYS),
                 (4711, b"anything", errno.ENOSYS),
-                (Op.GETLK, bytes(48), errno.ENOSYS),
+                (Op.GETLK, bytes(48), errno.ENOLCK),
                 (Op.READ, b"short", errno.EIO),
                 (Op.IOCTL, bytes(32), errno.ENOTTY),
             ):
