@@ -51,8 +51,7 @@ def _served(told: Mapping[str, Any], worker: Mapping[str, Any]) -> Iterator[tupl
     else:
         yield "served", f"NOT at the moment; held by {told['pid']}"
     yield "release", str(told.get("program", ""))
-    if worker.get("session"):
-        yield "session", worker["session"]
+    yield "session", told["mount"].get("session", "direct")
     if told["restarts"]:
         yield "replaced", f"{told['restarts']} times, of late {told['failures']} times by failures"
     if told["ends"]:

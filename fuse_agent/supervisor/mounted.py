@@ -245,7 +245,7 @@ def described(mount_: Mount) -> dict[str, object]:
     features = [
         {"name": flag.name.lower(), "granted": flag in mount_.agreed, "text": text}
         for flag, text in _FEATURES.items()
-        if flag.name
+        if flag.name and mount_.goes_on  # what libfuse agreed on, it tells nobody
     ]
     has = [one["text"] for one in features if one["granted"]]
     return {

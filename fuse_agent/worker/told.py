@@ -37,7 +37,6 @@ class Told:
         hits, misses = (self._metrics.total(f"blockcache_{name}") for name in ("hits", "miss"))
         return {
             "program": PROGRAM,
-            "session": type(self._given.session).__name__.lower(),
             "files": {**files, **{name: few(files[name]) for name in ("hidden", "shadowed", "staged", "conflicts")}},
             "disk": self._disk.status() if self._disk else {},
             "memory": {"budget": self._memory.budget, "used": self._memory.used, "evictions": self._memory.evictions},

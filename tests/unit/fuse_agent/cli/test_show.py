@@ -14,14 +14,14 @@ FILES: dict[str, Any] = {
     "staged": [{"path": "model/last.pt", "bytes": 1536, "stored": False, "retried": True}],
 }  # fmt: skip
 WORKER: dict[str, Any] = {
-    "seconds": 3700, "session": "direct", "resident": 50 << 20, "reads": {"hits": 3, "misses": 1}, "files": FILES,
+    "seconds": 3700, "resident": 50 << 20, "reads": {"hits": 3, "misses": 1}, "files": FILES,
     "memory": {"used": 0, "budget": 512 << 20},
     "disk": {"off": "", "settled": True, "bytes": 3 << 30, "most_bytes": 10 << 30, "files": 5, "folder": "/cache"},
 }  # fmt: skip
 TOLD: dict[str, Any] = {
     "pid": 1, "worker_pid": 2, "serves": True, "restarts": 1, "failures": 0, "ends": False, "program": "/opt", "worker": WORKER,
     "mount": {
-        "point": "/mnt", "source": "s3://bucket", "lacks": ["reading 1024 KiB ahead (Read-only file system)"],
+        "point": "/mnt", "source": "s3://bucket", "session": "pyfuse3", "lacks": ["reading 1024 KiB ahead (Read-only file system)"],
         "features": [{"name": "passthrough", "granted": True, "text": "fast"}, {"name": "resend", "granted": False, "text": "b"}],
     },
 }  # fmt: skip
@@ -36,6 +36,7 @@ def test_what_a_person_asks_first_is_said() -> None:
     assert found[0] == "/mnt s3://bucket"
     for line in (
         "served by process 2 for 1 h 1 min; held by 1",
+        "session pyfuse3",
         "replaced 1 times, of late 0 times by failures",
         "kernel yes passthrough fast",
         "no resend b",
