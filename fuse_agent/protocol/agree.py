@@ -36,6 +36,7 @@ _SINCE = {
     Init.EXPLICIT_INVAL_DATA: "Linux 5.2",
 }
 _LACKED_BY_LIBFUSE = (
+    "room that is made and ranges that are zeroed (fallocate)",
     "interrupting who waits for the source",
     "file numbers that stay when others replace a file, and in the next mount",
 )

@@ -133,7 +133,7 @@ def make(settings: Settings) -> Mount:
     :raises agree.UnfitError: by a kernel that is too old
     """
     if settings.session == Session.PYFUSE3:
-        _has_pyfuse3()
+        _can_pyfuse3(settings)
         return _make(settings, Session.PYFUSE3)
     try:
         return _make(settings, Session.DIRECT)
@@ -141,16 +141,21 @@ def make(settings: Settings) -> Mount:
         # Its first request told so, and is taken: another mount has another.
         if settings.session == Session.DIRECT:
             raise
-        _has_pyfuse3(f"{unfit} ")
+        _can_pyfuse3(settings, f"{unfit} ")
         _LOG.warning("it is served by pyfuse3, which does without much (see its status)", extra=facts(why=unfit))
         return _make(settings, Session.PYFUSE3)
 
 
-def _has_pyfuse3(why: str = "") -> None:
+def _can_pyfuse3(settings: Settings, why: str = "") -> None:
     """Before anything is mounted. It is not loaded, since a supervisor is small.
 
     :raises LackingError:
     """
+    if settings.wish.refuses_locks:
+        raise LackingError(
+            f"{why}The session pyfuse3 cannot refuse locks, and those of the kernel do not hold for other machines. Mount with locks=kernel, or with "
+            "session=direct."
+        )
     if importlib.util.find_spec("pyfuse3") is None:
         raise LackingError(
             f"{why}The session pyfuse3 needs the Python package pyfuse3 (3.5), which is not installed beside the agent: {sys.executable} -m pip "

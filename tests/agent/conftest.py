@@ -19,41 +19,34 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
         yield Places(tmp_path_factory.mktemp("places"), stack)
 
 
-def take(request: pytest.FixtureRequest, places: Places) -> Place:
-    for mark in request.node.iter_markers("needs"):
-        if mark.args[0] in KINDS[request.param].lacks:
-            pytest.skip(f"{request.param} has no {mark.args[0]}")
-    return places.take(request.param)
-
-
 @pytest.fixture(params=list(KINDS))
 def place(request: pytest.FixtureRequest, places: Places) -> Place:
     """Everywhere: what holds here is POSIX."""
-    return take(request, places)
+    return places.take(request.param)
 
 
 @pytest.fixture(params=[name for name, kind in KINDS.items() if kind.keeps])
 def keeper(request: pytest.FixtureRequest, places: Places) -> Place:
     """Where owners, modes and times are kept."""
-    return take(request, places)
+    return places.take(request.param)
 
 
 @pytest.fixture(params=[name for name, kind in KINDS.items() if kind.source == "memory"])
 def objects(request: pytest.FixtureRequest, places: Places) -> Place:
     """Where a store of objects makes a difference."""
-    return take(request, places)
+    return places.take(request.param)
 
 
 @pytest.fixture(params=[name for name, kind in KINDS.items() if kind.source])
 def ours(request: pytest.FixtureRequest, places: Places) -> Place:
     """Our mounts, where they differ from a plain folder."""
-    return take(request, places)
+    return places.take(request.param)
 
 
 @pytest.fixture(params=["memory", "memory-without-passthrough"])
 def forgetful(request: pytest.FixtureRequest, places: Places) -> Place:
     """Where no owners, modes and times are kept."""
-    return take(request, places)
+    return places.take(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -240,6 +240,13 @@ def test_where_it_is_not_installed_nothing_is_mounted_and_it_is_said_what_to_do(
     assert not agent.is_mounted()
 
 
+def test_what_it_cannot_keep_to_is_refused(make: Make) -> None:
+    agent = make().start(serves=False, refuses_locks=True)
+    assert agent.ended() == 1
+    assert "cannot refuse locks" in agent.logged()
+    assert not agent.is_mounted()
+
+
 def test_where_its_library_is_missing_nothing_is_served_and_it_is_said_what_to_do(make: Make) -> None:
     agent = make()
     (agent.folder / "site").mkdir()

@@ -23,7 +23,7 @@ class Kind(NamedTuple):
     """
     :ivar source: None is a plain folder
     :ivar keeps: owners, modes and times
-    :ivar lacks: what cases may need, by the mark ``needs``
+    :ivar lacks: what cases may need that its session has not
     """
 
     source: str | None = None
