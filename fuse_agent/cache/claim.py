@@ -98,7 +98,9 @@ def claim(folder: Path, who: Mapping[str, Any]) -> Claim:
         root = _open(folder)
         opened.callback(os.close, root)
         names = names_in(root)
-        if names and OWNER not in names:
+        if (
+            set(names) - {STAGING} and OWNER not in names
+        ):  # the other was made anew by who writes, after all was removed by hand
             raise ForeignError(
                 f"{folder} holds {names[0]} and is no cache: name an empty folder, or one that is not there."
             )
@@ -106,7 +108,7 @@ def claim(folder: Path, who: Mapping[str, Any]) -> Claim:
         descriptor = _open_owner(folder, root)
         opened.callback(os.close, descriptor)
         before = _read(descriptor)
-        if before.get("mark") != _MARK and (before or os.fstat(descriptor).st_size or names not in ([], [OWNER])):
+        if before.get("mark") != _MARK and (before or os.fstat(descriptor).st_size or set(names) - {OWNER, STAGING}):
             raise ForeignError(f"{folder} holds a file {OWNER} that is not of a cache: name another folder.")
         _lock(folder, descriptor)
         if not _same(root, descriptor):

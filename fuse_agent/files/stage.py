@@ -10,9 +10,11 @@ import ctypes
 import errno
 import fcntl
 import json
+import logging
 import mmap
 import os
 import re
+import resource
 import signal
 import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+_LOG = logging.getLogger(__name__)
+# Descriptors that are left for those who store: else what is written could never be, and none would be free again.
+_SPARE: Final = 64
 # Of a file that was there before: what is fetched, and known to be here, as one.
 PIECE: Final = 128 << 10
 _FILLED, _WRITTEN = 1, 2  # of a piece; 0 is not here
@@ -316,6 +321,14 @@ class Staging:
         write_note(self.folder, number, note)
         path = self.folder / str(number)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if descriptor >= limit - min(_SPARE, limit // 2):
+            Stage(self.folder, number, descriptor, note, None).remove()
+            _LOG.error(
+                "too many files are written at a time, and one more is refused: raise LimitNOFILE= of the agent limit=%d",
+                limit,
+            )
+            raise OSError(errno.ENFILE, f"of {limit} descriptors only those are left that storing needs", note.path)
         present = None
         if note.base:
             os.ftruncate(descriptor, note.base)
@@ -353,6 +366,12 @@ def write_note(folder: Path, number: int, note: Note) -> None:
     path = folder / f"{number}{_NOTE}"
     document = note._asdict() | {"path": note.path.hex(), "before": note.before.hex()}
     unfinished = path.with_suffix(_NEW)
+    if not folder.exists():
+        _LOG.error(
+            "The folder %s was removed, and is made anew. What is being written is stored when it is closed, but would not be found after a "
+            "crash. Nobody but the agent should remove anything there.", folder,
+        )  # fmt: skip
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished.write_text(json.dumps(document), encoding="ascii")
     unfinished.rename(path)
 

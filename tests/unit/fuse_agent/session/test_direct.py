@@ -109,6 +109,9 @@ class Slow(Operations):
     def flush(self, _caller: Caller, _node: int, _handle: int) -> None:
         return None
 
+    def fsync(self, _caller: Caller, _node: int, _handle: int, _data_only: bool) -> None:
+        return None
+
 
 ABSENT = 0
 
@@ -230,6 +233,9 @@ def test_the_kernel_opens_and_closes_by_itself_where_that_was_agreed(flag: Init,
             for op, body in ((Op.OPEN, bytes(8)), (Op.FLUSH, bytes(24))):
                 number = await kernel.ask(op, body)
                 assert (await kernel.answer())[:2] == (number, error)
+            # One such answer would hold for the whole mount, and to what is stored.
+            number = await kernel.ask(Op.FSYNC, bytes(16))
+            assert (await kernel.answer())[:2] == (number, 0)
 
     trio.run(test)
 
