@@ -267,6 +267,13 @@ class Names:
         """A folder is as it is where the source keeps nothing of it; what has no name is asked by nobody else."""
         return (stat.S_ISDIR(known.mode) and not self._source.abilities.keeps) or not self._nodes.parent(node)
 
+    def changed(self, *folders: int) -> None:
+        """Names in them came or went. Where that is a time of a folder, the source knows it; tar takes one that changes later for a
+        folder that is changed meanwhile."""
+        if self._source.abilities.folders_change:
+            for folder in filter(None, folders):
+                self._nodes.set(folder, self._nodes.known(folder)._replace(holds=0))
+
     # --- folders -----------------------------------------------------------------------------
 
     def listing(self, node: int, after: int, room: int, plus: bool) -> Soon[Sequence[Listed]]:

@@ -49,6 +49,7 @@ class Tree:
         kept = Kept(mode, *view.owner(caller, above)) if self._source.abilities.keeps else Kept()
         found = await self._make(caller, path, Kind.FOLDER, self._source.make_folder, path, kept)
         self._names.changes.touch(path)
+        self._names.changed(parent)
         node = self._names.take(parent, name, found, moment, self._nodes.find(parent, name))
         # Nobody else knows of it yet.
         self._nodes.complete(node, (moment + int(self._settings.names_hold * view.SECOND)) // view.SECOND)
@@ -65,6 +66,7 @@ class Tree:
         moment = view.now()
         found = await self._make(caller, path, Kind.LINK, self._source.link, path, target)
         self._names.changes.touch(path)
+        self._names.changed(parent)
         return self._names.entry(self._names.take(parent, name, found, moment))
 
     async def link(self, caller: Caller, node: int, parent: int, name: bytes) -> Entry:
@@ -241,6 +243,7 @@ class Tree:
 
     def _gone(self, parent: int, name: bytes, node: int) -> None:
         self._names.changes.touch(self._names.below(parent, name))
+        self._names.changed(parent)
         if self._nodes.find(parent, name) == node:
             self._writing.dropped(node)
             self._nodes.unname(node)

@@ -267,6 +267,7 @@ class Writing:
         self._nodes.set(node, view.known(found, before.number, self._settings, view.now()))
         self._contents.drop(node)
         self._names.changes.touch(path)
+        self._names.changed(self._nodes.parent(node))
 
     async def close(self, node: int) -> None:
         """Nobody has it open for writing any more."""

@@ -105,6 +105,7 @@ class Abilities(NamedTuple):
     links: bool = False
     hard_links: bool = False  # and tells how many names a file has
     renames_at_once: bool = False  # nobody sees one half-way
+    folders_change: bool = False  # have the time of when a name in them was changed
     writes_anywhere: bool = False  # a part of a file can be written without the rest
     # A file is made of parts of it and of what is sent: bytes of the smallest such part; 0 is sent whole.
     patches: int = 0

@@ -26,7 +26,9 @@ _STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LocalSource(Source):
-    abilities = Abilities(keeps=True, links=True, hard_links=True, renames_at_once=True, writes_anywhere=True)
+    abilities = Abilities(
+        keeps=True, links=True, hard_links=True, renames_at_once=True, folders_change=True, writes_anywhere=True
+    )
 
     def __init__(self, root: str, gates: Gates = OPEN) -> None:
         self._gates = gates

@@ -10,6 +10,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,11 +63,12 @@ def test_who_writes_too_many_files_at_a_time_is_told_and_what_was_written_is_sto
     agent: Command, source: Path
 ) -> None:
     opened: list[int] = []
+
+    def begin(index: int) -> None:
+        opened.append(os.open(agent.point / f"file-{index}", os.O_RDWR | os.O_APPEND))
+
     with few_descriptors(agent, 160):
-        refused = Counter(
-            said(lambda name=f"file-{index}": opened.append(os.open(agent.point / name, os.O_RDWR | os.O_APPEND)))
-            for index in range(FILES)
-        )
+        refused = Counter(said(partial(begin, index)) for index in range(FILES))
         assert set(refused) == {"", "ENFILE"}
         for one in opened:
             os.write(one, b" and more")

@@ -350,3 +350,38 @@ def test_numbers_of_files_are_the_same_for_every_mount(begin: Begin) -> None:
     before = (other / "file").stat().st_ino
     until("it is seen", lambda: (point / "file").stat().st_size == 7 and (point / "file").read_bytes() == b"another")
     assert (point / "file").stat().st_ino == before
+
+
+def test_a_folder_has_the_time_of_what_was_changed_in_it_last(begin: Begin) -> None:
+    """Else tar finds that it was changed while it read it."""
+    root, point = begin(**LONG | {"kernel_attributes_hold": 0.0})
+    folder = point / "folder"
+    folder.mkdir()
+    for act in (
+        lambda: (folder / "below").mkdir(),
+        lambda: (folder / "file").write_bytes(b"content"),
+        lambda: (folder / "file").write_bytes(b"other content"),
+        lambda: (folder / "file").rename(folder / "below/file"),
+        lambda: (folder / "link").symlink_to("below"),
+        lambda: (folder / "link").unlink(),
+        lambda: (folder / "below/file").unlink(),
+        lambda: (folder / "below").rmdir(),
+    ):
+        act()
+        for name in ("folder", "folder/below"):
+            if (root / name).exists():
+                assert (point / name).stat().st_mtime_ns == (root / name).stat().st_mtime_ns
+
+
+def test_who_reads_what_the_kernel_wrote_by_itself_gets_no_page_of_before(begin: Begin) -> None:
+    """Rule 5: pages of a file that was read by way of the agent know nothing of a write that went past it."""
+    root, point = begin(**LONG)
+    before = os.urandom(LARGE)
+    (root / "file").write_bytes(before)
+    path = point / "file"
+    assert path.read_bytes() == before  # into pages, and whole onto the disk
+    with file(path, os.O_RDWR) as one:
+        os.pwrite(one, b"new", 10_000)
+    expected = before[:10_000] + b"new" + before[10_003:]
+    assert (root / "file").read_bytes() == expected
+    assert path.read_bytes() == expected

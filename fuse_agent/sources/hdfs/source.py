@@ -54,7 +54,7 @@ _UNFINISHED: Final = ".paddleflow-unfinished-"
 
 
 class HdfsSource(Source):
-    abilities = Abilities(keeps=True, renames_at_once=True)
+    abilities = Abilities(keeps=True, renames_at_once=True, folders_change=True)
 
     def __init__(
         self,

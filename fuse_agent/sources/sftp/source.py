@@ -64,7 +64,7 @@ _KINDS: Final = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.FOLDER, stat.S_IFLN
 
 
 class SftpSource(Source):
-    abilities = Abilities(keeps=True, links=True)
+    abilities = Abilities(keeps=True, links=True, folders_change=True)
 
     def __init__(
         self,
