@@ -11,7 +11,7 @@ import os
 import stat
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..metrics import Metrics
 from ..nodes.records import ROOT, StaleError, number
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from .view import Settings
 
 _LOG = logging.getLogger(__name__)
+# Within which the kernel looks a name up again whose open failed, and opens what it finds.
+_FRESH: Final = 10 * view.SECOND
 
 
 class _Flags(NamedTuple):
@@ -110,8 +112,8 @@ class FileSystem(Operations):
             parts.metrics,
         )
         self._neighbours = Neighbours(self._nodes)
-        # Found to be what its name means after an open of another version failed: the next open of it need not ask again.
-        self._fresh: set[int] = set()
+        # Found to be what its name means after an open of another version failed: the next open of it need not ask again, until then.
+        self._fresh: dict[int, int] = {}
         self._writing: Writing | None = None
         self._tree: Tree | None = None
         if self._bind is not None:
@@ -161,6 +163,7 @@ class FileSystem(Operations):
     def forget(self, nodes: Sequence[tuple[int, int]]) -> None:
         for node, times in nodes:
             self._nodes.forget(node, times)
+            self._fresh.pop(node, None)
 
     def getattr(self, _caller: Caller, node: int, _handle: int | None) -> Soon[Held]:
         return self._names.attributes(node)
@@ -257,8 +260,7 @@ class FileSystem(Operations):
             if self._writing.is_doubtful(node):
                 return self._open_doubtful(caller, node, self._writing)
             return self._opened_stage(caller, node, stage, writes=False)
-        if node in self._fresh or (self._settings.relaxed and known.holds > view.now()):
-            self._fresh.discard(node)
+        if self._is_fresh(node) or (self._settings.relaxed and known.holds > view.now()):
             content = self._contents.of(node)
             if not self._is_ready(content):
                 return self._open_now(caller, node)
@@ -306,17 +308,22 @@ class FileSystem(Operations):
         return (content.size > SMALL and not content.is_doubtful) or content.is_here
 
     async def _confirm(self, node: int) -> None:
+        parent = self._nodes.parent(node)
+        name = self._nodes.name(node) if parent else b""
         try:
             await self._names.confirm(node)
         except StaleError:
-            self._expect_other(node)
+            # It has no name any more; what has it now is opened next.
+            if parent and (other := self._nodes.find(parent, name)):
+                self._expect(other)
             raise
 
-    def _expect_other(self, node: int) -> None:
-        parent = self._nodes.parent(node)
-        other = self._nodes.find(parent, self._nodes.name(node)) if parent else 0
-        if other:
-            self._fresh.add(other)
+    def _expect(self, node: int) -> None:
+        self._fresh[node] = view.now() + _FRESH
+
+    def _is_fresh(self, node: int) -> bool:
+        """Once."""
+        return self._fresh.pop(node, 0) > view.now()
 
     def _opened(self, caller: Caller, node: int, content: Content, missed: bool = False) -> Handle:
         file = content.file
@@ -371,9 +378,8 @@ class FileSystem(Operations):
             await self.writing.keep(node, stage, Changes(mode=less))
 
     async def _stage(self, node: int, writing: Writing, empty: bool) -> Stage:
-        if (not empty or self._settings.conflict_fails) and node not in self._fresh:
+        if not self._is_fresh(node) and (not empty or self._settings.conflict_fails):
             await self._confirm(node)
-        self._fresh.discard(node)
         if self._opens.mode(node) is Mode.PASSTHROUGH:
             self._renew(node)
         self._nodes.mark_written(node)
@@ -389,7 +395,7 @@ class FileSystem(Operations):
         parent = self._nodes.parent(node)
         if parent:
             name = self._nodes.name(node)
-            self._fresh.add(self._nodes.add(parent, name, self._nodes.known(node), self._nodes.version(node)))
+            self._expect(self._nodes.add(parent, name, self._nodes.known(node), self._nodes.version(node)))
         raise StaleError(node)
 
     def create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int) -> Soon[tuple[Entry, Handle]]:

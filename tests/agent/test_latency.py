@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import json
 import subprocess
@@ -126,21 +127,21 @@ def test_what_is_known_is_answered_soon_while_folders_are_listed_and_files_are_r
 
 
 class Steps(trio.abc.Instrument):
-    """How long a loop was held by one step of one task, at most, in seconds of the processor: what else the machine does is no part of it."""
+    """How long each step of a task held the loop, in seconds of the processor: what else the machine does is no part of it."""
 
     def __init__(self) -> None:
-        self.longest, self._begun = 0.0, 0.0
+        self.took: list[float] = []
+        self._begun = 0.0
 
     def before_task_step(self, _task: trio.lowlevel.Task) -> None:
         self._begun = time.thread_time()
 
     def after_task_step(self, _task: trio.lowlevel.Task) -> None:
-        self.longest = max(self.longest, time.thread_time() - self._begun)
+        self.took.append(time.thread_time() - self._begun)
 
 
 def test_a_listing_lets_others_have_their_turn() -> None:
-    """All of these names take seconds."""
-    region, steps, count = Region.create(), Steps(), 60_000
+    region, steps, count = Region.create(), Steps(), 20_000
     store = MemoryStore()
     with tempfile.TemporaryFile() as empty:
         for index in range(count):
@@ -158,8 +159,11 @@ def test_a_listing_lets_others_have_their_turn() -> None:
                 seen, after = seen + len(page), page[-1].after
         assert seen == count + 2
 
+    gc.collect()
+    gc.disable()  # a collection would be counted as whose step it falls into
     try:
         trio.run(list_all, instruments=[steps])
     finally:
+        gc.enable()
         region.close()
-    assert steps.longest < 0.1
+    assert sorted(steps.took)[-5] < 0.01  # of twenty pages, each of which takes twice that
