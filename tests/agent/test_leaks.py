@@ -106,6 +106,8 @@ async def make_and_remove(kernel: Kernel, count: int, turn: int) -> None:
         await kernel.ask(Op.WRITE, node, handle, 0, 4, 0, 0, 0, data=b"data")
         await kernel.ask(Op.FLUSH, node, handle, 0)
         await kernel.ask(Op.RELEASE, node, handle, 0, 0, 0)
+        handle = int.from_bytes((await kernel.ask(Op.OPEN, node, os.O_RDONLY, 0))[:8], "little")
+        await kernel.ask(Op.RELEASE, node, handle, 0, 0, 0)
         await kernel.ask(Op.RENAME, 1, 1, names=(name, name + b"-moved"))
         await kernel.ask(Op.UNLINK, 1, names=(name + b"-moved",))
         await kernel.forget(node)
