@@ -128,6 +128,7 @@ class Moves:
     async def moved(self, node: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
         """The source has it in its new place."""
         is_new = self._writing.is_new(node)
+        self._names.changed(old[0], new[0])
         target = self._nodes.find(*new)
         # Both may have come to mean something else while the source was at it.
         if self._nodes.find(*old) == node:

@@ -79,6 +79,7 @@ class Tree:
         kind = Kind.LINK if stat.S_ISLNK(self._nodes.known(node).mode) else Kind.FILE
         found = await self._make(caller, new, kind, self._source.add_name, path, new)
         self._names.changes.touch(path, new)
+        self._names.changed(parent)
         self._names.linked(node, found)
         return self._names.entry(self._names.take(parent, name, found, moment, self._nodes.find(parent, name)))
 
