@@ -13,7 +13,8 @@ import json
 import os
 import shutil
 import stat
-from contextlib import ExitStack, suppress
+import threading
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,13 +22,17 @@ from .errors import ForeignError, HeldError, UnsavedError
 from .store import names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 OWNER, STAGING = "owner", "staging"
 _MARK: Final = "folder of a PaddleFlow cache"
-# What we make there; the last is removed last, since it says that the folder is ours.
-_OURS: Final = ("objects", "filling", "index", "index-wal", "index-shm", "index-journal", "state", "state.new", STAGING)
+# What we make there, in the order in which it goes; OWNER goes last, since it says that the folder is ours.
+OURS: Final = (
+    "state", "state.new", "objects", "filling", "index", "index-wal", "index-shm", "index-journal",
+    "names", "names-wal", "names-shm", "names-journal", STAGING,
+)  # fmt: skip
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -35,10 +40,13 @@ class Claim:
     """
     :ivar root: a descriptor of the folder
     :ivar descriptor: that has the lock; whoever has a copy of it has it too
+    :ivar renewed: is told of another descriptor
     """
 
     def __init__(self, folder: Path, root: int, descriptor: int, who: Mapping[str, Any]) -> None:
         self.folder, self.root, self.descriptor, self.who = folder, root, descriptor, who
+        self.renewed: Callable[[int], None] = lambda _descriptor: None
+        self._lock = threading.Lock()
 
     @classmethod
     def adopt(cls, folder: Path, descriptor: int) -> Claim:
@@ -71,14 +79,37 @@ class Claim:
         return os.path.samestat(now, os.fstat(self.descriptor))
 
     def renew(self) -> None:
-        """After the folder was removed by somebody.
+        """After the folder was removed by somebody; whoever comes second finds it done.
 
         :raises HeldError:
         :raises ForeignError:
         """
-        again = claim(self.folder, self.who)
-        self.release()
-        self.root, self.descriptor = again.root, again.descriptor
+        with self._lock:
+            if self.stands():
+                return
+            again = claim(self.folder, self.who)
+            self.release()
+            self.root, self.descriptor = again.root, again.descriptor
+        self.renewed(self.descriptor)
+
+    def clear(self, told: Callable[[], None] = lambda: None) -> bool:
+        """Removes all that is ours, and the folder; what was written and is stored nowhere else stays, and with it the folder.
+
+        :param told: is called again and again as it goes on
+        :return: whether the folder is gone
+        """
+        for name in OURS:
+            if name != STAGING:
+                _remove(self.root, name, told)
+        if _unsaved(self.root):
+            return False
+        _remove(self.root, STAGING, told)
+        with suppress(OSError):  # something that is not ours is there
+            if set(names_in(self.root)) == {OWNER}:
+                os.unlink(OWNER, dir_fd=self.root)
+            self.folder.rmdir()
+            return True
+        return False
 
     def release(self) -> None:
         """Whoever has a copy of the descriptor keeps the folder."""
@@ -131,9 +162,10 @@ def clean(folder: Path) -> None:
         _open_and_close(folder)
     except FileNotFoundError:
         return
+    before = owner_of(folder)
     held = claim(folder, {"mount": "nothing: it is being removed"})
     try:
-        strange = sorted(set(names_in(held.root)) - {*_OURS, OWNER})
+        strange = sorted(set(names_in(held.root)) - {*OURS, OWNER})
         if strange:
             raise ForeignError(f"{folder} holds {strange[0]}, which is not of the cache: move it away first.")
         unsaved = _unsaved(held.root)
@@ -142,21 +174,66 @@ def clean(folder: Path) -> None:
                 f"{folder / STAGING} holds {unsaved} files that were written and are stored nowhere else: mount the file system "
                 "again, which stores them, or move them away."
             )
-        for name in _OURS:
-            _remove(held.root, name)
-        os.unlink(OWNER, dir_fd=held.root)
-        folder.rmdir()
+        before = {}
+        held.clear()
     finally:
+        if before:
+            _write(held.descriptor, before)
         held.release()
 
 
-def is_cache(owner: Path) -> str | None:
-    """What was mounted with the cache whose owner's file that is; None of what is no cache."""
+@contextmanager
+def borrowed(folder: Path, doing: str) -> Iterator[Claim]:
+    """A cache that is there, for a while; afterwards it says again whose it was.
+
+    :raises HeldError:
+    :raises ForeignError: when there is none
+    """
+    before = owner_of(folder)
+    if not before:
+        raise ForeignError(f"{folder} is no cache: name a folder that holds a file {OWNER} of ours, or one above it.")
+    held = claim(folder, {"mount": f"nothing: it is being {doing}"})
     try:
-        found = json.loads(owner.read_bytes().partition(b"\n")[0])
-    except (OSError, ValueError):
-        return None
-    return str(found.get("mount", "")) if isinstance(found, dict) and found.get("mark") == _MARK else None
+        yield held
+    finally:
+        _write(held.descriptor, before)
+        held.release()
+
+
+def owner_of(folder: Path) -> dict[str, Any]:
+    """What the last who had it said of himself; nothing of what is no cache."""
+    try:
+        descriptor = os.open(folder / OWNER, _LOOK)
+    except OSError:
+        return {}
+    try:
+        found = _read(descriptor)
+    except OSError:  # a pipe, or a folder
+        return {}
+    finally:
+        os.close(descriptor)
+    return found if found.get("mark") == _MARK else {}
+
+
+def is_held(folder: Path) -> bool:
+    """Whether somebody has it at the moment."""
+    try:
+        descriptor = os.open(folder / OWNER, _LOOK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def beside(folder: Path) -> list[Path]:
+    """Caches of the same files, of mounts with other options, that nobody holds."""
+    found = sorted(owner.parent for owner in folder.parent.glob(f"*/{OWNER}"))
+    return [one for one in found if one != folder and owner_of(one) and not is_held(one)]
 
 
 def boot_id() -> str:
@@ -238,12 +315,22 @@ def _unsaved(root: int) -> int:
         os.close(staging)
 
 
-def _remove(root: int, name: str) -> None:
+def _remove(root: int, name: str, told: Callable[[], None]) -> None:
     """Nothing that a link leads to."""
     try:
-        if stat.S_ISDIR(os.stat(name, dir_fd=root, follow_symlinks=False).st_mode):
-            shutil.rmtree(name, dir_fd=root)
-        else:
+        if not stat.S_ISDIR(os.stat(name, dir_fd=root, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=root)
+            return
     except FileNotFoundError:
         return
+    inner = os.open(name, _FOLDER, dir_fd=root)
+    try:
+        for one in names_in(inner):
+            told()
+            if stat.S_ISDIR(os.stat(one, dir_fd=inner, follow_symlinks=False).st_mode):
+                shutil.rmtree(one, dir_fd=inner)
+            else:
+                os.unlink(one, dir_fd=inner)
+    finally:
+        os.close(inner)
+    os.rmdir(name, dir_fd=root)

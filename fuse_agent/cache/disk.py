@@ -165,6 +165,14 @@ class Disk:
         for one in keys:
             self.drop(one)
 
+    def give_way(self, size: int) -> bool:
+        """What is written takes so much of the same room, and goes before what is cached. For a thread.
+
+        :return: whether more of that would have to go, but is open
+        """
+        self._room.beside = size
+        return self._room.ease()
+
     def status(self) -> dict[str, Any]:
         room = self._room
         with room.lock:

@@ -116,6 +116,7 @@ class Room:
     :ivar troubled: whether that is since the disk failed
     :ivar punches: whether the file system gives back the room of a part of a file
     :ivar pressed: set when it is time to give room back
+    :ivar beside: bytes that are no cache's and of the same limit
     """
 
     def __init__(self, folder: Path, limits: Limits) -> None:
@@ -126,6 +127,7 @@ class Room:
         self.off, self.troubled = "The cache has not begun.", False
         self.boot = b""
         self.punches = True
+        self.beside = 0
         self.entries = Entries(0)
         self.opened: dict[int, File] = {}
         self.leaving: dict[bytes, _Leaving] = {}
@@ -230,21 +232,21 @@ class Room:
         self.counters.refused += 1
         return FullError(reason)
 
-    def ease(self) -> None:
-        """Gives room back when there is little left, until there is some again."""
+    def ease(self) -> bool:
+        """Gives room back when there is little left, until there is some again; whether what is open would have to go for that."""
         with self.lock:
             if not self._tight(_HIGH, 0.0):
-                return
+                return False
         while True:
             with self.lock:
                 if self.off or not self._tight(_LOW, _SPARE):
-                    return
+                    return False
                 entry = self.entries.order.first(self.opened)
                 if not entry:
-                    return
+                    return bool(self.opened)
                 key = self._evict(entry)
             if not self.sweep(key):
-                return
+                return False
 
     # --- entries ------------------------------------------------------------------------------
 
@@ -345,14 +347,15 @@ class Room:
             self.pressed.set()
 
     def _fits(self, used: Used) -> bool:
-        within = self.used.bytes + used.bytes <= self.limits.bytes and self.used.files + used.files <= self.limits.files
+        taken = self.used.plus(used)
+        within = taken.bytes + self.beside <= self.limits.bytes and taken.files <= self.limits.files
         return within and self._free_enough(used.bytes, 0.0)
 
     def _tight(self, share: float, spare: float) -> bool:
         return self._over(share) or not self._free_enough(0, spare)
 
     def _over(self, share: float) -> bool:
-        return self.used.bytes > self.limits.bytes * share or self.used.files > self.limits.files * share
+        return self.used.bytes + self.beside > self.limits.bytes * share or self.used.files > self.limits.files * share
 
     def _free_enough(self, size: int, spare: float) -> bool:
         if self.store is None or not self.limits.free_share:

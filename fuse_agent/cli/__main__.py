@@ -9,12 +9,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..cache.claim import clean
 from ..cache.errors import ForeignError, HeldError, UnsavedError
 from ..configuration import OptionsError
 from ..session.mount import MountError as PointError
 from ..session.mount import unmount
-from . import bench, mount, show
+from . import bench, caches, mount, show
 from .ask import AskError, ask, last, wait_for_end
 from .words import UNSAVED, parser
 
@@ -176,13 +175,16 @@ def _resolve(given: argparse.Namespace) -> int:
 
 
 def _clean(given: argparse.Namespace) -> int:
-    clean(given.folder)
-    return 0
+    return 0 if caches.remove(given.folder, given.days) else _FAILED
+
+
+def _check(given: argparse.Namespace) -> int:
+    return 0 if caches.check(given.folder, given.repair, given.quick) else _FAILED
 
 
 _COMMANDS = {
     "mount": _mount, "run": _run, "umount": _umount, "status": _status, "stats": _stats, "metrics": _metrics, "exporter": _exporter,
-    "bench": _bench, "warmup": _warmup, "clear": _clear, "resolve": _resolve, "clean-cache": _clean,
+    "bench": _bench, "warmup": _warmup, "clear": _clear, "resolve": _resolve, "clean-cache": _clean, "fsck": _check,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -130,8 +130,18 @@ def _fetches(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     one.add_argument("paths", nargs="+", help="from the root of the mount")
 
-    one = verbs.add_parser("clean-cache", help="remove a cache folder that no agent holds")
-    one.add_argument("folder", type=Path)
+    one = verbs.add_parser("clean-cache", help="remove cache folders that no agent holds")
+    one.add_argument("folder", type=Path, help="of one cache, or the folder of all")
+    one.add_argument("--days", type=float, default=0, help="only what nobody used for so long (%(default)s)")
+
+    one = verbs.add_parser(
+        "fsck", help="check cache folders that no agent holds; what they hold that is not stored is named"
+    )
+    one.add_argument("folder", type=Path, help="of one cache, or the folder of all")
+    one.add_argument("--quick", action="store_true", help="compare sizes, and read no content")
+    one.add_argument(
+        "--repair", action="store_true", help="remove what is damaged; it is fetched again when it is wanted"
+    )
 
 
 def _version() -> str:

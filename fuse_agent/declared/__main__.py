@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from paddleflow_core.model import mount as model
 
-from .agents import TroubleError, caches
+from ..files.folders import caches
+from .agents import TroubleError
 from .decide import Agent, Step, Wanted, is_due, is_ours
 from .machine import Machine, Places, remove_empty, waits
 from .services import Runit, Services, Systemd

@@ -11,9 +11,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from ..cache.claim import OWNER, STAGING, is_cache
 from ..control import Session
-from ..files.stage import read_note
+from ..files.folders import caches
 from .decide import Agent
 
 if TYPE_CHECKING:
@@ -83,28 +82,6 @@ def unsaved(agent: Agent, seconds: float, roots: Iterator[Path]) -> list[str]:
         ]
         return waiting or [f"what it holds is not known, since it does not answer ({error})"]
     return [f"not known ({found['error']})"] if "error" in found else list(found["unsaved"])
-
-
-def caches(root: Path) -> Iterator[tuple[Path, str, list[str]]]:
-    """Each folder of a cache, what was mounted with it, and the names of what was written and is stored nowhere else."""
-    for owner in sorted(root.glob(f"*/*/{OWNER}")):
-        point = is_cache(owner)
-        if point is not None:
-            yield owner.parent, point, _dirty(owner.parent / STAGING)
-
-
-def _dirty(staging: Path) -> list[str]:
-    if not staging.is_dir():
-        return []
-    return [_name(staging, int(one.name)) for one in sorted(staging.iterdir()) if one.name.isdecimal()]
-
-
-def _name(staging: Path, number: int) -> str:
-    """By the note beside it; by itself where that is damaged."""
-    try:
-        return read_note(staging, number).path.decode(errors="backslashreplace")
-    except (OSError, ValueError, TypeError, KeyError):
-        return str(staging / str(number))
 
 
 def wait_for_end(process: int, seconds: float) -> bool:

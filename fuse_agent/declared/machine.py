@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from .. import configuration
 from ..cache.claim import clean
 from ..cache.errors import ForeignError, HeldError, UnsavedError
+from ..files.folders import caches
 from ..session.mount import TYPE, MountError, mounts, unmount
 from ..supervisor.holders import holders
 from . import agents as found_agents
-from .agents import TroubleError, ask, caches, document, status, unsaved, until, wait_for_end
+from .agents import TroubleError, ask, document, status, unsaved, until, wait_for_end
 from .decide import Agent, Step, Wanted, count, some, steps
 
 if TYPE_CHECKING:

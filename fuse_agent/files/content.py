@@ -294,6 +294,11 @@ class Contents:
             self._contents.move_to_end(node)
             self._trim()
 
+    def rest(self) -> None:
+        """What nobody has open is not held, so that it may go from the disk."""
+        for node in [node for node in self._contents if not self._is_open(node)]:
+            self.drop(node)
+
     async def spare(self, node: int) -> None:
         """Its name is about to go: who has it open is to read on, as far as there is room to keep it."""
         content = self._contents.get(node)

@@ -17,6 +17,7 @@ import re
 import resource
 import signal
 import zlib
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
@@ -24,8 +25,10 @@ import trio
 from .ahead import Range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from ..cache.file import File
 
 _LOG = logging.getLogger(__name__)
 # Descriptors that are left for those who store: else what is written could never be, and none would be free again.
@@ -39,6 +42,9 @@ SETTLED: Final = 20_000_000  # nanoseconds: two writes within less may show the 
 _STEP: Final = 1 << 20
 _NOTE, _MAP, _NEW = ".json", ".map", ".new"
 _SAME: Final = re.compile(rb"[\x00\x01]+")
+# What a disk says that takes no more.
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+_BLOCK: Final = 4096
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 _BEGIN_WRITEBACK: Final = 1 | 2  # what is being written waits, then all that is dirty is begun
@@ -104,7 +110,7 @@ class Stage:
     def poisoned(self) -> int:
         return self.note.poisoned
 
-    def _poison(self, error: OSError) -> None:
+    def poison(self, error: OSError) -> None:
         poisoned = self.note._replace(poisoned=error.errno or errno.EIO)
         try:
             self.say(poisoned)
@@ -149,7 +155,7 @@ class Stage:
             while done < len(data):
                 done += os.pwrite(self.descriptor, data[done:], offset + done)
         except OSError as error:
-            self._poison(error)
+            self.poison(error)
             raise
         self._written(offset, done)
         return done
@@ -173,7 +179,7 @@ class Stage:
                 self._fallocate(mode & _KEEP_SIZE, offset, size)
         except OSError as error:
             if error.errno in _HARMFUL:
-                self._poison(error)
+                self.poison(error)
             raise
 
     def _fallocate(self, mode: int, offset: int, size: int) -> None:
@@ -193,7 +199,7 @@ class Stage:
                 done += moved
         except OSError as error:
             if error.errno in _HARMFUL:
-                self._poison(error)
+                self.poison(error)
             raise
         finally:
             self._written(offset, done)
@@ -206,7 +212,7 @@ class Stage:
         try:
             os.ftruncate(self.descriptor, size)
         except OSError as error:
-            self._poison(error)
+            self.poison(error)
             raise
 
     def say(self, note: Note) -> None:
@@ -214,7 +220,27 @@ class Stage:
         if note == self.note:
             return
         self.note = note
-        write_note(self._folder, self.number, note)
+        with suppress(FileNotFoundError):  # somebody removed the folder, and with it what a note would be of
+            write_note(self._folder, self.number, note)
+
+    def begin_as(self, source: File, size: int, times: tuple[int, int]) -> bool:
+        """All of a cached file, which the source has. In a thread. It removes itself when that fails.
+
+        :return: False when the file was given up meanwhile
+        """
+        if not source.use():
+            self.remove()
+            return False
+        try:
+            _copy(source.descriptor, self.descriptor, size)
+            os.utime(self.descriptor, ns=times)
+            self.say(self.note._replace(stored=self.settle()))
+        except BaseException:
+            self.remove()
+            raise
+        finally:
+            source.close()
+        return True
 
     def same(self) -> list[Range]:
         """What is as it was before, in order."""
@@ -228,7 +254,7 @@ class Stage:
 
     def rebase(self, note: Note) -> None:
         """What is here is what the source has, of which this says the version: what is written from now on is new."""
-        if self._present is None:
+        if self._present is None or not self._folder.exists():  # it was removed, and more is sent than has to be
             self.say(note)
             return
         size = self.status().st_size
@@ -296,8 +322,7 @@ class Stage:
 
     def remove(self) -> None:
         """With all that tells of it."""
-        for end in ("", _MAP, _NOTE):
-            (self._folder / f"{self.number}{end}").unlink(missing_ok=True)
+        _remove(self._folder, self.number)
         self.close()
 
     def close(self) -> None:
@@ -309,33 +334,51 @@ class Stage:
 class Staging:
     """The folder of what is written, of one mount."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, claimed: Callable[[], None] = lambda: None) -> None:
+        """
+        :param claimed: makes sure that the folder above is ours still, which somebody may have removed
+        """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder = folder
+        self.folder, self._claimed = folder, claimed
         self._last = max((int(one.stem) for one in folder.iterdir() if one.stem.isdecimal()), default=0)
 
     def begin(self, note: Note) -> Stage:
         """An empty one; with ``note.base`` one that holds as much of what was there before, none of which is here yet."""
-        self._last += 1
-        number = self._last
-        write_note(self.folder, number, note)
-        path = self.folder / str(number)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        if descriptor >= limit - min(_SPARE, limit // 2):
-            Stage(self.folder, number, descriptor, note, None).remove()
+        if not self.folder.exists():
             _LOG.error(
-                "too many files are written at a time, and one more is refused: raise LimitNOFILE= of the agent limit=%d",
-                limit,
-            )
-            raise OSError(errno.ENFILE, f"of {limit} descriptors only those are left that storing needs", note.path)
-        present = None
-        if note.base:
-            os.ftruncate(descriptor, note.base)
-            map_ = self.folder / f"{number}{_MAP}"
-            map_.touch(0o600)
-            os.truncate(map_, -(-note.base // PIECE))  # of which no more takes room than is noted
-            present = _mapped(map_)
+                "The folder %s was removed, and is made anew. What is being written is stored when it is closed, but would not be found after a "
+                "crash. Nobody but the agent should remove anything there.", self.folder,
+            )  # fmt: skip
+            self._claimed()
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._last += 1
+        try:
+            return self._begin(self._last, note)
+        except OSError:
+            _remove(self.folder, self._last)
+            raise
+
+    def _begin(self, number: int, note: Note) -> Stage:
+        write_note(self.folder, number, note)
+        with ExitStack() as undoing:
+            path = self.folder / str(number)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            undoing.callback(os.close, descriptor)
+            limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            if descriptor >= limit - min(_SPARE, limit // 2):
+                _LOG.error(
+                    "too many files are written at a time, and one more is refused: raise LimitNOFILE= of the agent limit=%d",
+                    limit,
+                )
+                raise OSError(errno.ENFILE, f"of {limit} descriptors only those are left that storing needs", note.path)
+            present = None
+            if note.base:
+                os.ftruncate(descriptor, note.base)
+                map_ = self.folder / f"{number}{_MAP}"
+                with map_.open("xb") as file:  # a full disk is met here, and not when it is noted in
+                    os.posix_fallocate(file.fileno(), 0, -(-note.base // PIECE))
+                present = _mapped(map_)
+            undoing.pop_all()
         return Stage(self.folder, number, descriptor, note, present)
 
     def open(self, number: int) -> Stage:
@@ -365,15 +408,23 @@ def sum_of(data: bytes, before: int = 0) -> int:
 def write_note(folder: Path, number: int, note: Note) -> None:
     path = folder / f"{number}{_NOTE}"
     document = note._asdict() | {"path": note.path.hex(), "before": note.before.hex()}
+    text = json.dumps(document).encode("ascii")
     unfinished = path.with_suffix(_NEW)
-    if not folder.exists():
-        _LOG.error(
-            "The folder %s was removed, and is made anew. What is being written is stored when it is closed, but would not be found after a "
-            "crash. Nobody but the agent should remove anything there.", folder,
-        )  # fmt: skip
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    unfinished.write_text(json.dumps(document), encoding="ascii")
-    unfinished.rename(path)
+    try:
+        unfinished.write_bytes(text)
+        unfinished.rename(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        if error.errno not in NO_ROOM or len(text) > _BLOCK or not path.exists():
+            raise
+        # What is removed or renamed on a full disk is to be noted too: there is room in the block that is there.
+        with path.open("r+b") as file:
+            file.write(text.ljust(path.stat().st_size))
+
+
+def _remove(folder: Path, number: int) -> None:
+    for end in ("", _MAP, _NOTE):
+        (folder / f"{number}{end}").unlink(missing_ok=True)
 
 
 def read_note(folder: Path, number: int) -> Note:
@@ -386,3 +437,12 @@ def read_note(folder: Path, number: int) -> Note:
 def _mapped(path: Path) -> mmap.mmap:
     with path.open("r+b") as file:
         return mmap.mmap(file.fileno(), 0)
+
+
+def _copy(source: int, target: int, size: int) -> None:
+    done = 0
+    while done < size:
+        moved = os.copy_file_range(source, target, size - done, done, done)
+        if not moved:
+            raise OSError(errno.EIO, f"the cached file has {done} bytes, but should have {size}")
+        done += moved

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ..protocol.replies import Entry, Space
     from ..sources.base import Source
     from .content import Content
+    from .headroom import Headroom
     from .stage import Stage, Staging
     from .view import Settings
 
@@ -72,6 +73,7 @@ class Parts(NamedTuple):
     :ivar disk: None keeps what was read in memory alone
     :ivar staging: None on a mount that is read-only
     :ivar doubt: tells the kernel that a node's attributes are not what they were
+    :ivar headroom: what may be taken of the disk where it is staged
     :ivar bind: gives the kernel a file to read and write by itself; None where the session cannot
     """
 
@@ -84,6 +86,7 @@ class Parts(NamedTuple):
     bind: Callable[[int], int] | None = None
     metrics: Metrics = Metrics()
     doubt: Callable[[int], object] = lambda _node: None
+    headroom: Headroom | None = None
 
 
 class FileSystem(Operations):
@@ -101,16 +104,9 @@ class FileSystem(Operations):
             lambda node: self._writing.status(node) if self._writing else None, parts.metrics,
         )  # fmt: skip
         self._contents = Contents(
-            self._nodes,
-            self._names,
-            self._source,
-            self._work,
-            settings,
-            parts.memory,
-            parts.disk,
-            self._is_open,
+            self._nodes, self._names, self._source, self._work, settings, parts.memory, parts.disk, self._is_open,
             parts.metrics,
-        )
+        )  # fmt: skip
         self._neighbours = Neighbours(self._nodes)
         # Found to be what its name means after an open of another version failed: the next open of it need not ask again, until then.
         self._fresh: dict[int, int] = {}
@@ -122,8 +118,9 @@ class FileSystem(Operations):
             self._nodes.pin(node)
         if parts.staging is not None and not settings.read_only:
             self._writing = Writing(
-                self._nodes, self._names, self._contents, self._opens, self._source, settings, self._work, parts.staging
-            )
+                self._nodes, self._names, self._contents, self._opens, self._source, settings, self._work,
+                parts.staging, parts.headroom,
+            )  # fmt: skip
             self._tree = Tree(
                 self._nodes, self._names, self._contents, self._writing, self._source, settings, self._work, self.results,
                 Plans(parts.staging.folder),
@@ -378,6 +375,7 @@ class FileSystem(Operations):
             await self.writing.keep(node, stage, Changes(mode=less))
 
     async def _stage(self, node: int, writing: Writing, empty: bool) -> Stage:
+        await writing.admission.ask()
         if not self._is_fresh(node) and (not empty or self._settings.conflict_fails):
             await self._confirm(node)
         if self._opens.mode(node) is Mode.PASSTHROUGH:
@@ -406,6 +404,7 @@ class FileSystem(Operations):
         path = self._names.below(parent, name)
         if caller.again and (opened := self._opens.asked(caller.number)):
             return self._names.entry(opened.node), self._as_before(opened)
+        await writing.admission.ask()
         if not flags & os.O_TRUNC or flags & os.O_EXCL:
             await self._names.refresh(parent, name)  # others may have made it since the kernel asked
         node = self._nodes.find(parent, name)
@@ -567,6 +566,7 @@ class FileSystem(Operations):
             "staged": self._writing.described() if self._writing else [],
             "dirty_bytes": self._writing.dirty if self._writing else 0,
             "staged_bytes": self._writing.staged if self._writing else 0,
+            "begins_no_write": self._writing.admission.refusal if self._writing else "",
             "upload_failures": self._writing.failures if self._writing else 0,
             "conflicts": self._writing.overtaken.status() if self._writing else [],
         }

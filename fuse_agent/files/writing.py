@@ -7,7 +7,6 @@ tried again until the source takes it.
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import stat
@@ -20,8 +19,10 @@ import trio
 
 from ..sources.base import ChangedError
 from . import view
+from .admission import Admission
 from .ahead import Range, joined
 from .content import LARGEST
+from .headroom import Headroom
 from .overtaken import Overtaken
 from .stage import PIECE, Note, Stage, Staging
 from .storing import OvertakenError, Storing
@@ -29,7 +30,6 @@ from .storing import OvertakenError, Storing
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from ..cache.file import File
     from ..nodes.table import Nodes
     from ..opens import Opens
     from ..operations import Changes, Soon
@@ -51,9 +51,13 @@ _TOLD: Final = 100
 
 
 class Writing:
+    """
+    :ivar admission: to be asked before somebody begins to write
+    """
+
     def __init__(
         self, nodes: Nodes, names: Names, contents: Contents, opens: Opens, source: Source, settings: Settings,
-        work: Work, staging: Staging,
+        work: Work, staging: Staging, headroom: Headroom | None = None,
     ) -> None:  # fmt: skip
         self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
         self._source, self._settings, self._work, self._staging = source, settings, work, staging
@@ -61,10 +65,14 @@ class Writing:
         self._left: list[Stage] = []  # of a mount before this one
         self._storing = Storing(source, work)
         self.overtaken = Overtaken(staging, self._storing)
+        self.admission = Admission(headroom or Headroom(staging.folder), work, contents, self._stages, opens.stage)
         self.failures = 0
         held = {opens.stage(node): node for node in opens.nodes() if opens.stage(node)}
-        for number in list(staging.left()):
+        left = list(staging.left())
+        for number in left:
             self._adopt(number, held.get(number, 0), bool(held))
+        for number in held.keys() - left:
+            _LOG.error("what was written is lost: somebody removed it from the cache folder staged=%d", number)
 
     def of(self, node: int) -> Stage | None:
         return self._stages.get(node)
@@ -147,11 +155,8 @@ class Writing:
         is_patched = self._source.abilities.patches and content.size > PATCHED
         if content.whole and content.file is not None and not is_patched:
             stage = self._staging.begin(note)
-            if await self._work.change(_copy, content.file, stage.descriptor, content.size):
-                os.utime(stage.descriptor, ns=times)
-                stage.say(note._replace(stored=await self._work.ask(stage.settle)))
+            if await self._work.change(stage.begin_as, content.file, content.size, times):
                 return stage
-            stage.remove()
         stage = self._staging.begin(note._replace(base=content.size))
         os.utime(stage.descriptor, ns=times)
         return stage
@@ -164,6 +169,7 @@ class Writing:
     def _enter(self, node: int, stage: Stage) -> Stage:
         self._stages[node] = stage
         self._nodes.pin(node)
+        self.admission.begun()
         return stage
 
     # --- what it holds -----------------------------------------------------------------------
@@ -230,12 +236,14 @@ class Writing:
 
     async def _store_all(self, node: int, stage: Stage) -> None:
         """Its lock is held."""
+        if not stage.poisoned:
+            if stage.note.overtaken:
+                raise OvertakenError(stage.note.path)
+            if not self._nodes.parent(node) or await self._is_stored(stage):
+                return
+            await self.admission.find_missed()
         if stage.poisoned:
             raise OSError(stage.poisoned, "a write to it failed before, so it is not stored", stage.note.path)
-        if stage.note.overtaken:
-            raise OvertakenError(stage.note.path)
-        if not self._nodes.parent(node) or await self._is_stored(stage):
-            return
         path = self._names.path(node)
         try:
             now, found = await self._storing.store(stage, path, self._over(stage), partial(self.fill, node, stage))
@@ -278,21 +286,29 @@ class Writing:
         try:
             await self.store(node)
         except OSError as error:
-            if stage.retried:
-                return
-            if isinstance(error, OvertakenError):
+            if stage.poisoned:
+                self._drop(node, stage, mapped)
+            elif isinstance(error, OvertakenError) and not stage.retried:
                 self._overtake(node, stage)
+            if stage.poisoned or stage.retried or isinstance(error, OvertakenError):
                 return
             _LOG.error(
                 "a file could not be stored, and is kept path=%r reason=%r staged=%d; it is tried again until the source takes it",
                 stage.note.path, str(error), stage.number,
             )  # fmt: skip
-            if not stage.poisoned:
-                stage.retried = True
-                stage.say(stage.note._replace(waits=True))
-                self._work.soon(partial(self._retry, node, stage))
-                return
+            stage.retried = True
+            stage.say(stage.note._replace(waits=True))
+            self._work.soon(partial(self._retry, node, stage))
+            return
         self._leave(node, stage, mapped)
+
+    def _drop(self, node: int, stage: Stage, mapped: bool) -> None:
+        """It lacks a part: what was there before stays."""
+        _LOG.error("a write to a file failed, so what the source has stays path=%r; write it again", stage.note.path)
+        is_new = self.is_new(node)
+        self._leave(node, stage, mapped)
+        if is_new and node not in self._stages and self._nodes.parent(node):
+            self._nodes.unname(node)
 
     def _leave(self, node: int, stage: Stage, mapped: bool) -> None:
         """Right after it was stored: whoever waits to change it finds that it is none any more.
@@ -485,19 +501,3 @@ class Writing:
 
         now, found = await self._storing.store(stage, note.path, note.before, fill)
         stage.rebase(note._replace(before=found.version, stored=now, kept=False))
-
-
-def _copy(source: File, target: int, size: int) -> bool:
-    """In a thread. False when the file was given up meanwhile."""
-    if not source.use():
-        return False
-    try:
-        done = 0
-        while done < size:
-            moved = os.copy_file_range(source.descriptor, target, size - done, done, done)
-            if not moved:
-                raise OSError(errno.EIO, f"the cached file has {done} bytes, but should have {size}")
-            done += moved
-    finally:
-        source.close()
-    return True

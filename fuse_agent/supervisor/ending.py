@@ -75,6 +75,11 @@ class Ending:
         if self.phase is not Phase.TAKING:
             self._next(Phase.LEAVING, now, Step.NOTHING)
 
+    def busy(self, now: float) -> None:
+        """Who leaves goes on with what takes long."""
+        if self.phase is Phase.LEAVING and not self.aborted:
+            self._until = now + self._bound
+
     def decide(self, now: float) -> Step:
         """Once for each time that is over."""
         if now < self._until:

@@ -155,6 +155,8 @@ class Supervisor:
             self._unsaved = (said["dirty"], said["names"])
             if self._ending:
                 self._step(self._ending.saved(now), now)
+        elif message.word == "busy" and self._ending:
+            self._ending.busy(now)
         elif message.word == "refused":
             _LOG.error("it is not served", extra=facts(point=self._mount.point, why=said["why"]))
             if not self._crew.has_served:  # whoever mounts it waits, and nobody uses it yet

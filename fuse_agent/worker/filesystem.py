@@ -6,19 +6,22 @@ from __future__ import annotations
 import logging
 import os
 import resource
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 from paddleflow_core.model import mount as model
+from paddleflow_core.model.stores import HELD
 
 from .. import configuration as configured
-from ..cache.claim import Claim, claim
+from ..cache.claim import STAGING, Claim, claim
 from ..cache.disk import Disk
 from ..cache.errors import ForeignError, HeldError
 from ..cache.memory import Memory
 from ..cache.room import Limits
+from ..files.headroom import Headroom
 from ..files.stage import Staging
 from ..files.stats import WithStats
 from ..files.system import Parts
@@ -33,7 +36,7 @@ from .service import Given, RefusedError, Unsaved
 from .told import Told, few
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
     from ..configuration import Configuration
     from ..files.system import FileSystem
@@ -52,10 +55,26 @@ _EVERY: Final = 1.0  # seconds between two lines that tell how far it is
 _CGROUP: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
+class _Made(NamedTuple):
+    """Of one mount."""
+
+    settings: Settings
+    source: Source
+    owned: Claim
+    cleans: bool  # at the end
+    disk: Disk | None
+    staging: Staging | None
+    headroom: Headroom | None
+    memory: Memory
+    metrics: Metrics
+    spin: float
+
+
 class Served:
     def __init__(self, given: Given, files: FileSystem, told: Told) -> None:
         self.operations = files
         self._given, self._files, self._told = given, files, told
+        self.is_over = False
 
     def unsaved(self) -> Unsaved:
         left = self._files.unsaved()
@@ -63,6 +82,9 @@ class Served:
 
     async def save(self, _seconds: float) -> None:
         await self._files.save()
+
+    def over(self) -> None:
+        self.is_over = True
 
     def status(self) -> dict[str, Any]:
         return self._told.status()
@@ -114,18 +136,6 @@ class Served:
             raise ValueError("Other options than secrets hold from the next mount on: unmount and mount again.")
 
 
-class _Made(NamedTuple):
-    """Of one mount."""
-
-    settings: Settings
-    source: Source
-    disk: Disk | None
-    memory: Memory
-    folder: Path
-    metrics: Metrics
-    spin: float
-
-
 def _make(given: Given) -> _Made:
     """
     :raises RefusedError:
@@ -143,53 +153,80 @@ def _make(given: Given) -> _Made:
         if not given.kept:  # at the mount, and not again when a worker is replaced while the source is away
             source.find(b"")
         owned = _owned(given, folder, wanted)
-        disk = None
+        disk, limits = None, _limits(folder, wanted)
         if wanted.mount["data-cache-path"].rstrip("/") and settings.block:
-            disk = Disk(owned, _limits(folder, wanted), int(model.seconds(wanted.mount["data-cache-expire"])))
+            disk = Disk(owned, limits, int(model.seconds(wanted.mount["data-cache-expire"])))
+        staging = None if settings.read_only else Staging(folder / STAGING, owned.renew)
     except (OSError, HeldError, ForeignError, configured.OptionsError) as error:
         raise RefusedError(str(error)) from error
     memory = Memory(_memory(model.size(wanted.mount["memory-cache-size"])))
-    return _Made(settings, source, disk, memory, folder, metrics, model.seconds(wanted.mount["spin"]))
+    headroom = Headroom(staging.folder, limits.bytes, disk) if staging else None
+    return _Made(
+        settings, source, owned, wanted.mount["clean-cache"], disk, staging, headroom, memory, metrics,
+        model.seconds(wanted.mount["spin"]),
+    )  # fmt: skip
 
 
 @asynccontextmanager
 async def begin(given: Given) -> AsyncIterator[Served]:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    settings, source, disk, memory, folder, metrics, spin = await trio.to_thread.run_sync(_make, given)
-    session = given.session
-    session.spin = Spin(spin)
+    made = await trio.to_thread.run_sync(_make, given)
+    session, disk = given.session, made.disk
+    session.spin = Spin(made.spin)
     try:
         async with trio.open_nursery() as nursery:
             parts = Parts(
                 Nodes(given.region),
                 Opens(given.region, session.unbind),
-                source,
-                memory,
+                made.source,
+                made.memory,
                 disk,
-                None if settings.read_only else Staging(folder / "staging"),
+                made.staging,
                 session.bind if session.agreed.passthrough else None,
-                metrics,
+                made.metrics,
                 session.doubt,
+                made.headroom,
             )
-            told = Told(given, disk, memory, metrics)
-            files = told.files = WithStats(nursery, parts, settings, told.text)
-            session.observe = metrics.operation
-            yield Served(given, files, told)
+            told = Told(given, disk, made.memory, made.metrics, made.owned.folder)
+            files = told.files = WithStats(nursery, parts, made.settings, told.text)
+            session.observe, session.results = made.metrics.operation, files.results
+            served = Served(given, files, told)
+            yield served
             nursery.cancel_scope.cancel()
         files.close()
     finally:
         if disk is not None:
             disk.close()
+    if made.cleans and served.is_over:
+        await trio.to_thread.run_sync(_clean, made, given.busy)
+
+
+def _clean(made: _Made, busy: Callable[[], None]) -> None:
+    """As ``clean-cache`` says: what was cached is worth nothing to anybody any more."""
+    owned = made.owned
+    try:
+        gone = owned.clear(busy)
+    except OSError as error:
+        _LOG.error("the cache could not be removed; remove it by paddleflow-fuse clean-cache", extra=facts(why=error))
+        return
+    if not gone:
+        _LOG.warning("of the cache what is stored nowhere else stays", extra=facts(folder=owned.folder))
 
 
 def _owned(given: Given, folder: Path, wanted: Configuration) -> Claim:
     """Of the cache folder, which stays ours while workers come and go."""
+    owned = None
     if _OWNER in given.kept:
-        return Claim.adopt(folder, given.kept[_OWNER])
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    owned = claim(folder, {"mount": given.configuration["mount"], "url": wanted.url})
-    given.keep(_OWNER, owned.descriptor)
+        with suppress(ForeignError, FileNotFoundError):  # somebody removed it, and another one is made
+            owned = Claim.adopt(folder, given.kept[_OWNER])
+    if owned is None:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        told = given.configuration
+        shown = {name: value for name, value in told["options"].items() if name not in HELD}
+        owned = claim(folder, {"mount": told["mount"], "url": wanted.url, "options": shown})
+        given.keep(_OWNER, owned.descriptor)
+    owned.renewed = partial(given.keep, _OWNER)
     return owned
 
 

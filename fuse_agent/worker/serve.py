@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,7 +65,7 @@ async def _serve(handed: Handed, begin: Open) -> None:
         async with talk.told_if_refused(), trio.open_nursery() as nursery:
             nursery.start_soon(talk.beat, handed.beat)
             session = _session(handed)
-            given = Given(region, session, handed.files, handed.kept, talk.keep, handed.restarts)
+            given = Given(region, session, handed.files, handed.kept, talk.keep, handed.restarts, talk.busy)
             async with begin(given) as service:
                 talk.service = service
                 nursery.start_soon(talk.listen, nursery, session, handed.grace)
@@ -75,6 +75,8 @@ async def _serve(handed: Handed, begin: Open) -> None:
                     await talk.say("gone")
                 if gone or talk.alone:
                     await talk.save(handed.grace)
+                if gone and not talk.alone:
+                    service.over()
             nursery.cancel_scope.cancel()
     finally:
         region.close()
@@ -121,6 +123,11 @@ class _Talk:
 
     def keep(self, name: str, descriptor: int) -> None:
         self._channel.send("keep", descriptor, name=name)
+
+    def busy(self) -> None:
+        """From any thread."""
+        with suppress(OSError):  # nobody hears, or hears us already
+            self._channel.send("busy")
 
     async def hear(self) -> Message | None:
         while True:

@@ -30,6 +30,7 @@ class Given(NamedTuple):
     :ivar kept: descriptors that this worker or one before it asked to be kept, by name
     :ivar keep: asks for that: ``keep("owner", descriptor)``
     :ivar restarts: workers of this mount before this one
+    :ivar busy: says, at the end of a mount, that what takes long goes on
     """
 
     region: Region
@@ -38,6 +39,7 @@ class Given(NamedTuple):
     kept: Mapping[str, int]
     keep: Callable[[str, int], None]
     restarts: int = 0
+    busy: Callable[[], None] = lambda: None
 
     def __repr__(self) -> str:
         return "Given(...)"
@@ -52,6 +54,9 @@ class Service(Protocol):
 
     async def save(self, seconds: float) -> None:
         """Stores what is not stored, and lets nobody begin to write anew. It is cancelled when that takes longer."""
+
+    def over(self) -> None:
+        """The mount is gone, and nobody serves it after this."""
 
     def status(self) -> dict[str, Any]: ...
 

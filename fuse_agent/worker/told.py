@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..cache.claim import beside
 from ..control import PROGRAM
 from ..metrics import Metrics, Sample, text
 
@@ -27,9 +28,12 @@ _PIECE: Final = 16 << 10
 
 
 class Told:
-    def __init__(self, given: Given, disk: Disk | None, memory: Memory, metrics: Metrics) -> None:
+    def __init__(self, given: Given, disk: Disk | None, memory: Memory, metrics: Metrics, folder: Path) -> None:
+        """
+        :param folder: of the cache
+        """
         self._given, self._disk, self._memory, self._metrics = given, disk, memory, metrics
-        self._began = time.monotonic()
+        self._folder, self._began = folder, time.monotonic()
         self.files: FileSystem | None = None
 
     def status(self) -> dict[str, Any]:
@@ -39,6 +43,7 @@ class Told:
             "program": PROGRAM,
             "files": {**files, **{name: few(files[name]) for name in ("hidden", "shadowed", "staged", "conflicts")}},
             "disk": self._disk.status() if self._disk else {},
+            "left_behind": [str(one) for one in beside(self._folder)],
             "memory": {"budget": self._memory.budget, "used": self._memory.used, "evictions": self._memory.evictions},
             "reads": {
                 "hits": hits,

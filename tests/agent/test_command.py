@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from tests.support.agent_command import Command, command
 from tests.support.granted import until
 from tests.support.mapped import Memory
+from tests.support.places import file
 from tests.support.prometheus import read
 
 
@@ -149,6 +151,41 @@ def test_a_cache_folder_is_removed_when_nobody_holds_it(agent: Command, source: 
     agent("umount", str(agent.point))
     agent("clean-cache", str(folder))
     assert not folder.exists()
+
+
+def test_who_removes_the_cache_folder_takes_nothing_from_who_writes(agent: Command, source: Path) -> None:
+    (source / "old").write_bytes(b"old")
+    agent.mount(url(source))
+    agent("warmup", str(agent.point))
+    with file(agent.point / "open", os.O_WRONLY | os.O_CREAT) as one:
+        os.write(one, b"before ")
+        shutil.rmtree(agent.cache)
+        os.write(one, b"and after")
+        (agent.point / "new").write_bytes(b"new")
+        (agent.point / "open").rename(agent.point / "moved")
+    assert {name: (source / name).read_bytes() for name in names(source)} == {
+        "moved": b"before and after", "new": b"new", "old": b"old",
+    }  # fmt: skip
+    until("it is used again", lambda: not agent.status()["worker"]["disk"]["off"])
+    assert (agent.point / "old").read_bytes() == b"old"
+    os.kill(agent.status()["worker_pid"], signal.SIGKILL)
+    assert (agent.point / "new").read_bytes() == b"new", "the next worker goes on with the folder that is there now"
+    (agent.point / "new").write_bytes(b"newer")
+    assert (source / "new").read_bytes() == b"newer"
+    (folder,) = agent.cache.glob("*/*")
+    assert "is held by" in agent("clean-cache", str(folder), code=1).stderr
+
+
+def test_a_cache_folder_that_is_gone_is_made_anew_by_the_next_worker(agent: Command, source: Path) -> None:
+    (source / "old").write_bytes(b"old")
+    agent.mount(url(source))
+    worker = agent.status()["worker_pid"]
+    os.kill(worker, signal.SIGSTOP)
+    shutil.rmtree(agent.cache)
+    os.kill(worker, signal.SIGKILL)
+    assert (agent.point / "old").read_bytes() == b"old"
+    (agent.point / "new").write_bytes(b"new")
+    assert (source / "new").read_bytes() == b"new"
 
 
 def test_umount_waits_until_everything_is_stored(agent: Command, source: Path) -> None:

@@ -163,6 +163,9 @@ class Service:
         self._saves = given.configuration.get("saves", True)
         self._owner = given.kept["owner"]
 
+    def over(self) -> None:
+        pass
+
     def unsaved(self) -> Unsaved:
         dirty = self.operations.dirty
         return Unsaved(len(dirty), tuple(os.fsdecode(name) for name in dirty))

@@ -34,6 +34,9 @@ class Service:
     async def save(self, _seconds: float) -> None:
         await self.operations.save()
 
+    def over(self) -> None:
+        pass
+
     def status(self) -> dict[str, Any]:
         return self.operations.status()
 

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from paddleflow_fuse.cache.check import fsck
-from paddleflow_fuse.cache.errors import HeldError
+from paddleflow_fuse.cache.check import Finding, Progress, fsck
+from paddleflow_fuse.cache.claim import owner_of
+from paddleflow_fuse.cache.errors import ForeignError, HeldError
 from paddleflow_fuse.cache.pieces import PIECE
 
 from tests.support.caches import content, is_right, keep, key_of, opened, taken
@@ -57,12 +58,50 @@ def test_damage_is_found_and_only_removed_when_asked(used: Path) -> None:
         "objects/00/thesis.txt": "it is not of the cache, and is left alone",
     }
     for repair in (False, False, True):
-        assert dict(fsck(used, repair)) == said
-    assert list(dict(fsck(used))) == ["objects/00/thesis.txt"]
+        found = fsck(used, repair)
+        assert {one.name: one.what for one in found} == said
+        assert {one.name for one in found if not one.mended} == ({"objects/00/thesis.txt"} if repair else {*said})
+    assert [one.name for one in fsck(used)] == ["objects/00/thesis.txt"]
     with opened(used) as disk:
         assert not any(disk.get(key_of(name, size), size) for name, size in FILES.items())
         assert disk.used == (0, 0)
         assert taken(used) == (0, 1)  # the one that is not ours
+
+
+def test_quickly_sizes_alone_are_compared(used: Path) -> None:
+    (used / place("small", 10)).write_bytes(b"0123456789")
+    assert [one.name for one in fsck(used)] == [place("small", 10)]
+    assert fsck(used, quick=True) == []
+    os.truncate(used / place("big", FILES["big"]), PIECE + 1)
+    assert [one.name for one in fsck(used, quick=True)] == [place("big", FILES["big"])]
+
+
+def test_it_is_told_how_far_a_check_is(used: Path) -> None:
+    told: list[Progress] = []
+    fsck(used, tell=told.append)
+    assert [one.done for one in told] == [1, 2, 3, 4]
+    assert {one.of for one in told} == {4}
+    assert told[-1].bytes == 4096 + (2 * PIECE + 4096)
+
+
+def test_files_of_others_are_told_and_left_alone(used: Path) -> None:
+    (used / "thesis.txt").write_bytes(b"mine")
+    for repair in (False, True):
+        assert fsck(used, repair) == [Finding("thesis.txt", "it is not of the cache, and is left alone", False)]
+    assert (used / "thesis.txt").read_bytes() == b"mine"
+
+
+def test_a_check_leaves_no_trace_of_itself(used: Path, tmp_path: Path) -> None:
+    before = owner_of(used)
+    fsck(used)
+    assert owner_of(used) == before
+    for folder in (tmp_path / "missing", tmp_path / "empty"):
+        if folder.name == "empty":
+            folder.mkdir()
+        with pytest.raises(ForeignError, match="is no cache"):
+            fsck(folder)
+    assert not (tmp_path / "missing").exists()
+    assert list((tmp_path / "empty").iterdir()) == []
 
 
 def test_a_cache_in_use_is_not_checked(folder: Path) -> None:

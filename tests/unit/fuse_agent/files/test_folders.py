@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paddleflow_fuse.cache.claim import claim
-from paddleflow_fuse.declared.agents import caches
+from paddleflow_fuse.files.folders import caches
 from paddleflow_fuse.files.stage import Note, Staging
 
 

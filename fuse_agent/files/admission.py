@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may begin to write, and whose writes may have failed: looked at again and again as long as anything is written."""
+
+from __future__ import annotations
+
+import errno
+from functools import partial
+from typing import TYPE_CHECKING
+
+import trio
+
+from .headroom import no_room
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .content import Contents
+    from .headroom import Headroom
+    from .stage import Stage
+    from .work import Work
+
+
+class Admission:
+    def __init__(
+        self,
+        headroom: Headroom,
+        work: Work,
+        contents: Contents,
+        stages: Mapping[int, Stage],
+        is_written: Callable[[int], object],
+    ) -> None:
+        """
+        :param stages: all there are, by their nodes
+        :param is_written: whether somebody has a node open to write
+        """
+        self._headroom, self._work, self._contents = headroom, work, contents
+        self._stages, self._is_written = stages, is_written
+        self._watched = False
+
+    @property
+    def refusal(self) -> str:
+        """Why nobody begins to write, as was last seen."""
+        return self._headroom.refusal
+
+    async def ask(self) -> None:
+        """To be asked before somebody begins to write.
+
+        :raises OSError: when there is no room
+        """
+        if not self._headroom.is_fresh:
+            await self._look()
+        if self._headroom.refusal:
+            raise no_room(self._headroom.refusal)
+
+    def begun(self) -> None:
+        """There is something that is written."""
+        if not self._watched:
+            self._watched = True
+            self._work.soon(self._watch)
+
+    async def find_missed(self) -> None:
+        """What was written while the disk took no more lacks a part, it may be, and whoever wrote it was told: it is not stored."""
+        since = 0 if self._headroom.is_roomy else await self._work.ask(self._headroom.missed_since)
+        for node, stage in self._stages.items() if since else ():
+            is_dirty = self._is_written(node) and not stage.seems_stored()
+            if is_dirty and not stage.poisoned and stage.status().st_ctime_ns >= since:
+                stage.poison(OSError(errno.ENOSPC, "the disk took no more"))
+
+    async def _watch(self) -> None:
+        """Most of what is written is not written by us."""
+        try:
+            while self._stages:
+                await trio.sleep(self._headroom.pause)
+                await self._look()
+                await self.find_missed()
+        finally:
+            self._watched = False
+
+    async def _look(self) -> None:
+        look = partial(self._work.once, "room", partial(self._work.ask, self._headroom.look))
+        await look()
+        if self._headroom.presses:
+            self._contents.rest()
+            await look()

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small disk with a file system of its own, which can be filled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+_MIB: Final = 1 << 20
+
+
+class SmallDisk:
+    """
+    :ivar root: where it is mounted
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._ballast = root / "ballast"
+
+    @property
+    def free(self) -> int:
+        status = os.statvfs(self.root)
+        return status.f_bavail * status.f_frsize
+
+    def fill(self, left: int) -> None:
+        """With somebody else's data, until so many bytes are free."""
+        with self._ballast.open("ab") as file:
+            size = file.tell()
+            os.posix_fallocate(file.fileno(), size, max(self.free - left, 1))
+
+    def empty(self) -> None:
+        self._ballast.unlink()
+
+
+@contextmanager
+def small_disk(folder: Path, mebibytes: int) -> Iterator[SmallDisk]:
+    """An ext4 in a file, all of which anybody may use."""
+    image, root = folder / "disk.img", folder / "disk"
+    root.mkdir()
+    with image.open("wb") as file:
+        file.truncate(mebibytes * _MIB)
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, root], check=True)
+    try:
+        yield SmallDisk(root)
+    finally:
+        subprocess.run(["umount", "--lazy", root], check=True)
+        image.unlink()
