@@ -97,6 +97,9 @@ class Opens:
         opened = self._opened.get(node)
         return opened.mode if opened else Mode.CLOSED
 
+    def is_open(self, node: int) -> bool:
+        return node in self._opened
+
     def stage(self, node: int) -> int:
         opened = self._opened.get(node)
         return opened.stage if opened else 0

@@ -14,7 +14,7 @@ from .headroom import no_room
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .content import Contents
+    from .contents import Contents
     from .headroom import Headroom
     from .stage import Stage
     from .work import Work

@@ -1,67 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files hold: from the caches where they have it, else from the source by way of them.
-
-A content is that of one version, under a key of its own, so that nothing that was kept is ever of another.
-"""
+"""What one version of a file holds: from the caches where they have it, else from the source by way of them."""
 
 from __future__ import annotations
 
-import errno
 import inspect
 import os
 import time
-from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from ..cache.disk import key
-from ..cache.errors import FullError
-from ..nodes.records import StaleError
-from ..sources.base import ChangedError
 from .ahead import Range, Reader, overlap, requests, without
-from .prefetched import Prefetched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..cache.disk import Disk
     from ..cache.file import File
-    from ..cache.memory import Memory
-    from ..metrics import Metrics
-    from ..nodes.records import Known
-    from ..nodes.table import Nodes
     from ..operations import Soon
-    from ..sources.base import Source
-    from .names import Names
-    from .view import Settings
-    from .work import Flight, Work
+    from .contents import Contents
+    from .work import Flight
 
-    Loaded = TypeVar("Loaded")
 # Fetched whole by one request, as soon as anything of it is wanted.
 SMALL: Final = 1 << 20
+# Of memory, where there is no disk: what is asked for and kept as one.
+BLOCK: Final = 1 << 20
 # Requests that one file has on their way.
 _AT_ONCE: Final = 8
-# Of memory, where there is no disk: what is asked for and kept as one.
-_BLOCK: Final = 1 << 20
-# Contents of files that nobody has open, as on a mount without opens.
-_IDLE: Final = 256
-LARGEST: Final = 8 << 20
-# Of a larger one memory keeps what was read last: what the disk tier has to know of each piece would be too much.
-LARGEST_KEPT: Final = 256 << 30
-READ: Final = "blockcache_read_hist_seconds"
-WRITE: Final = "blockcache_write_hist_seconds"
-
-
-class _Put(NamedTuple):
-    """What came of taking something into the cache.
-
-    :ivar file: where the disk has it; None when it took nothing, and memory is what there is
-    :ivar tier: "" when that took nothing, too
-    """
-
-    file: File | None
-    tier: str
-    seconds: float
+_SECONDS: Final = "blockcache_read_hist_seconds"
 
 
 class Content:
@@ -99,7 +61,7 @@ class Content:
         found = self._at_hand(asked)
         self._keeper.read(self, asked, found is not None or not self._missing(asked))
         if found is not None:
-            self._keeper.metrics.see(READ, time.perf_counter() - began, tier=self.tier)
+            self._keeper.metrics.see(_SECONDS, time.perf_counter() - began, tier=self.tier)
         else:
             return self._read(asked, window)
         if window:
@@ -160,7 +122,7 @@ class Content:
         began = time.perf_counter()
         found = await self._keeper.work.ask(self._wait_at_hand, asked)
         if found is not None:
-            self._keeper.metrics.see(READ, time.perf_counter() - began, tier=self.tier)
+            self._keeper.metrics.see(_SECONDS, time.perf_counter() - began, tier=self.tier)
         if found is None:
             # What came was pushed out at once, or never kept.
             found = await self._keeper.direct(self, asked)
@@ -198,9 +160,9 @@ class Content:
         if self.file is not None:
             return [Range(*one) for one in self.file.missing(*wanted)]
         memory = self._keeper.memory
-        blocks = range(wanted.offset // _BLOCK, -(-wanted.end // _BLOCK))
+        blocks = range(wanted.offset // BLOCK, -(-wanted.end // BLOCK))
         return [
-            Range(block * _BLOCK, min(_BLOCK, self.size - block * _BLOCK))
+            Range(block * BLOCK, min(BLOCK, self.size - block * BLOCK))
             for block in blocks
             if not memory.has(self.digest, block)
         ]
@@ -231,251 +193,10 @@ class Content:
 
     def _in_memory(self, asked: Range) -> bytes | memoryview | None:
         parts: list[bytes | memoryview] = []
-        for number in range(asked.offset // _BLOCK, -(-asked.end // _BLOCK)):
+        for number in range(asked.offset // BLOCK, -(-asked.end // BLOCK)):
             block = self._keeper.memory.get(self.digest, number)
             if block is None:
                 return None
-            start = number * _BLOCK
+            start = number * BLOCK
             parts.append(memoryview(block)[max(asked.offset - start, 0) : asked.end - start])
         return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-class Contents:
-    """
-    :ivar largest: bytes of one request to the source
-    :ivar ahead: bytes that are fetched before a reader asks, at most
-    :ivar buffer: what was read at once lies here until the next read
-    """
-
-    def __init__(
-        self, nodes: Nodes, names: Names, source: Source, work: Work, settings: Settings, memory: Memory,
-        disk: Disk | None, is_open: Callable[[int], bool],
-        metrics: Metrics,
-    ) -> None:  # fmt: skip
-        self._nodes, self._names, self._source, self._settings = nodes, names, source, settings
-        self.work, self.memory, self._disk = work, memory, disk
-        self.largest, self.ahead = settings.block or LARGEST, settings.read_ahead
-        self.buffer = memoryview(bytearray(settings.largest_read))
-        self._contents: OrderedDict[int, Content] = OrderedDict()
-        self._is_open, self.metrics, self.prefetched = is_open, metrics, Prefetched(metrics)
-
-    def read(self, content: Content, asked: Range, hit: bool) -> None:
-        hit, content.late = hit and not content.late, False
-        self._count(content, hit, asked.size)
-        self.prefetched.read(content.digest, asked)
-
-    def opened(self, content: Content, missed: bool, by_kernel: bool) -> None:
-        """
-        :param missed: it was fetched for that
-        :param by_kernel: nobody will say what of it is read
-        """
-        if by_kernel:
-            self._count(content, not missed, content.size if missed else 0)
-            self.prefetched.read(content.digest, Range(0, content.size))
-        else:
-            content.late = content.late or missed
-
-    def _count(self, content: Content, hit: bool, size: int) -> None:
-        count = self.metrics.count
-        count("blockcache_hits" if hit else "blockcache_miss", tier=content.tier)
-        count("blockcache_hit_bytes" if hit else "blockcache_miss_bytes", size, tier=content.tier)
-
-    def of(self, node: int) -> Content:
-        content = self._contents.get(node)
-        if content is None:
-            content = self._contents[node] = self._find(node)
-            self._trim()
-        return content
-
-    def leave(self, node: int, handle: int) -> None:
-        """Nobody reads it by that handle any more."""
-        if node in self._contents:
-            self._contents[node].leave(handle)
-            self._contents.move_to_end(node)
-            self._trim()
-
-    def rest(self) -> None:
-        """What nobody has open is not held, so that it may go from the disk."""
-        for node in [node for node in self._contents if not self._is_open(node)]:
-            self.drop(node)
-
-    async def spare(self, node: int) -> None:
-        """Its name is about to go: who has it open is to read on, as far as there is room to keep it."""
-        content = self._contents.get(node)
-        if content is not None and self._is_open(node) and self._has_room(content):
-            await content.fetch_all()
-
-    def _has_room(self, content: Content) -> bool:
-        """For all of it: else it would be fetched and pushed out."""
-        if content.file is not None:
-            return not content.file.big
-        return content.size <= max(self.memory.budget, SMALL)
-
-    def moved(self, node: int, version: bytes) -> None:
-        """The same content has another version now."""
-        if node in self._contents:
-            self._contents[node].version = version
-
-    def drop(self, node: int) -> None:
-        """What it holds is another's from now on."""
-        content = self._contents.pop(node, None)
-        if content and content.file:
-            content.file.close()
-
-    def forget(self, node: int) -> bool:
-        """What is kept of it; whether anything may have been. Who has it open reads on."""
-        digest = self._digest(node, self._nodes.known(node), self._nodes.version(node))
-        self.prefetched.gone(digest)
-        if self._disk is None:
-            return False
-        self._disk.drop(digest)
-        if not self._is_open(node):
-            self.drop(node)
-        return True
-
-    def clear(self) -> None:
-        """All that is kept."""
-        self.memory.clear()
-        if self._disk is not None:
-            self._disk.clear()
-
-    def close(self) -> None:
-        for node in list(self._contents):
-            self.drop(node)
-
-    async def fetch(self, content: Content, one: Range, of_now: bool) -> None:
-        def load(path: bytes) -> _Put:
-            return self._load(path, content, one, of_now)
-
-        put = await self._there(content, load)
-        self._kept_by(content, put.file)
-        if put.tier:
-            self.metrics.count("blockcache_writes", tier=put.tier)
-            self.metrics.count("blockcache_write_bytes", one.size, tier=put.tier)
-            self.metrics.see(WRITE, put.seconds, tier=put.tier)
-
-    async def direct(self, content: Content, asked: Range) -> bytes | memoryview:
-        return await self._there(content, lambda path: self._get(path, content.version, asked, False))
-
-    async def _there(self, content: Content, load: Callable[[bytes], Loaded]) -> Loaded:
-        """From where it is, also when it is moved meanwhile."""
-        path = self._path(content)
-        try:
-            return await self.work.fetch(load, path)
-        except ChangedError:
-            await self._names.settled(path)
-            now = self._path(content)
-            if now == path:
-                raise
-        return await self.work.fetch(load, now)
-
-    def _path(self, content: Content) -> bytes:
-        """Others may have replaced it: who has it open reads on where the source keeps versions.
-
-        :raises StaleError: when it has neither a name any more nor a version
-        """
-        try:
-            content.path = self._names.path(content.node)
-        except StaleError:
-            if not content.version or not content.path:
-                raise
-        return content.path
-
-    async def verify(self, content: Content) -> None:
-        if self._disk is not None:
-            await self.work.ask(self._disk.verify, content.digest)
-        if content.file is not None and not content.file.verified:  # none of it was right
-            content.file.close()
-            content.file = self._open(content.digest, content.size)
-
-    def _kept_by(self, content: Content, file: File | None) -> None:
-        if file is content.file:
-            return
-        if content is not self._contents.get(content.node):  # it was dropped meanwhile
-            before = file
-        else:
-            before, content.file = content.file, file
-        if before is not None:
-            before.close()
-
-    def _load(self, path: bytes, content: Content, one: Range, of_now: bool) -> _Put:
-        """In a thread."""
-        data = self._get(path, content.version, one, of_now)
-        began = time.perf_counter()
-        file = self._put_on_disk(content, one, data)
-        tier = "disk" if file else "memory" if self._put_in_memory(content, one, data) else ""
-        return _Put(file, tier, time.perf_counter() - began)
-
-    def _put_on_disk(self, content: Content, one: Range, data: bytes | memoryview) -> File | None:
-        file = content.file
-        try:
-            if file is not None and file.use():
-                try:
-                    file.fill(one.offset, data)
-                finally:
-                    file.close()
-                return file
-            if self._disk is not None and self._settings.block and one.size == content.size:
-                return self._disk.put(content.digest, data)
-        except FullError:
-            pass  # it said so in the log, where a person has to do something
-        return None
-
-    def _put_in_memory(self, content: Content, one: Range, data: bytes | memoryview) -> bool:
-        """Whether any of it was taken."""
-        taken = False
-        for start in range(0, one.size, _BLOCK):
-            block = bytes(data[start : start + _BLOCK])
-            taken = self.memory.put(content.digest, (one.offset + start) // _BLOCK, block) or taken
-        return taken
-
-    def _get(self, path: bytes, version: bytes, one: Range, of_now: bool) -> bytes | memoryview:
-        """
-        :param of_now: who asks is told that it was replaced, or removed
-        """
-        try:
-            data = self._source.read(path, version, *one)
-        except (FileNotFoundError, ChangedError):  # its name says so to who asks for that; who has it open had it
-            if of_now or not version:
-                raise ChangedError(path) from None
-            data = self._get_replaced(path, version, one)
-        if len(data) != one.size:
-            raise OSError(
-                errno.EIO, f"the source gave {len(data)} bytes at {one.offset}, but the file has {one.size} there", path
-            )
-        return data
-
-    def _get_replaced(self, path: bytes, version: bytes, one: Range) -> bytes | memoryview:
-        try:
-            return self._source.read_replaced(path, version, *one)
-        except FileNotFoundError:
-            raise ChangedError(path) from None
-
-    def _find(self, node: int) -> Content:
-        known, version = self._nodes.known(node), self._nodes.version(node)
-        digest = self._digest(node, known, version)
-        content = Content(self, node, version, known.size, digest)
-        content.file = self._open(digest, known.size)
-        content.path = self._names.path(node)
-        return content
-
-    def _digest(self, node: int, known: Known, version: bytes) -> bytes:
-        return key(self._settings.identity, self._names.path(node), version or b"%x" % known.mtime, known.size)
-
-    def _open(self, digest: bytes, size: int) -> File | None:
-        """A small one is put there whole when it was fetched, which is much less work than to fill it."""
-        if self._disk is None or not self._settings.block or size > LARGEST_KEPT:
-            return None
-        try:
-            return self._disk.get(digest, size) if size <= SMALL else self._disk.begin(digest, size)
-        except FullError:
-            return None
-
-    def _trim(self) -> None:
-        """Those that were left longest ago go first."""
-        if len(self._contents) <= _IDLE:
-            return
-        for node in self._contents:
-            if not self._is_open(node):
-                self.drop(node)
-                return

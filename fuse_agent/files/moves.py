@@ -16,7 +16,7 @@ from ..nodes.records import ROOT, StaleError
 if TYPE_CHECKING:
     from ..nodes.table import Nodes
     from ..sources.base import Source
-    from .content import Contents
+    from .contents import Contents
     from .names import Names
     from .plans import Plan, Plans
     from .work import Work
@@ -85,7 +85,7 @@ class Moves:
                     await self._steps(plan)
                     if node and old and new:
                         await self.moved(node, old, new)
-                await self._writing.left_moved(plan.old, plan.new)
+                await self._writing.recovery.moved(plan.old, plan.new)
                 self._plans.end(plan)
 
     async def _resume(self, plan: Plan, waiting: ExitStack) -> None:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from ..opens import Mode
 from .ahead import Range
-from .content import LARGEST
+from .contents import LARGEST
 from .stage import ALLOCATED, ZEROED, Stage
 
 if TYPE_CHECKING:
     from ..cache.file import File
     from ..opens import Opens
     from ..operations import Soon
-    from .content import Contents
+    from .contents import Contents
     from .names import Names
     from .work import Work
     from .writing import Writing

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..operations import Caller, Changes
     from ..protocol.replies import Entry
     from ..sources.base import Found, Source
-    from .content import Contents
+    from .contents import Contents
     from .names import Names
     from .plans import Plans
     from .view import Settings

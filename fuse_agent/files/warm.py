@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..nodes.table import Nodes
-    from .content import Contents
+    from .contents import Contents
     from .names import Names
 
 _LOG = logging.getLogger(__name__)

@@ -10,20 +10,20 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ..sources.base import ChangedError
 from . import view
 from .admission import Admission
 from .ahead import Range, joined
-from .content import LARGEST
+from .contents import LARGEST
 from .headroom import Headroom
 from .overtaken import Overtaken
+from .recovery import FIRST_PAUSE, LONGEST_PAUSE, Recovery
 from .stage import PIECE, Note, Stage, Staging
 from .storing import OvertakenError, Storing
 
@@ -34,14 +34,13 @@ if TYPE_CHECKING:
     from ..opens import Opens
     from ..operations import Changes, Soon
     from ..sources.base import Found, Source
-    from .content import Content, Contents
+    from .content import Content
+    from .contents import Contents
     from .names import Names
     from .view import Settings
     from .work import Work
 
 _LOG = logging.getLogger(__name__)
-# Seconds between two attempts to store what nobody waits for any more: twice as long each time.
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 # And between two looks whether a file is mapped still.
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 1.0
 # Larger ones that are only changed are not copied here to be written by the kernel: it would not tell what it wrote, and all were sent.
@@ -53,6 +52,7 @@ _TOLD: Final = 100
 class Writing:
     """
     :ivar admission: to be asked before somebody begins to write
+    :ivar recovery: of what a mount before this one left
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class Writing:
         self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
         self._source, self._settings, self._work, self._staging = source, settings, work, staging
         self._stages: dict[int, Stage] = {}
-        self._left: list[Stage] = []  # of a mount before this one
         self._storing = Storing(source, work)
         self.overtaken = Overtaken(staging, self._storing)
+        self.recovery = Recovery(names, source, work, self._storing, self.overtaken)
         self.admission = Admission(headroom or Headroom(staging.folder), work, contents, self._stages, opens.stage)
         self.failures = 0
         held = {opens.stage(node): node for node in opens.nodes() if opens.stage(node)}
@@ -347,12 +347,12 @@ class Writing:
             await self.close(node)
 
     async def _retry(self, node: int, stage: Stage) -> None:
-        pause = _FIRST_PAUSE
+        pause = FIRST_PAUSE
         while True:
             await trio.sleep(pause)
             if self._stages.get(node) is not stage:
                 return
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            pause = min(pause * 2, LONGEST_PAUSE)
             mapped = stage.is_mapped()
             try:
                 await self.store(node)
@@ -410,18 +410,6 @@ class Writing:
         used = [node for node in {*self._opens.nodes(), *self._stages} if not self.is_new(node)]
         return [node for node in used if self._is_within(node, folder)]
 
-    async def left_moved(self, old: bytes, new: bytes) -> None:
-        """What a mount before this one left and is not stored yet lies elsewhere by now."""
-        for stage in self._left:
-            path = stage.note.path
-            if path.startswith(old + b"/"):
-                path = new + path[len(old) :]
-                before = stage.note.before
-                if before:
-                    with suppress(FileNotFoundError):
-                        before = (await self._work.ask(self._source.find, path)).version
-                stage.say(stage.note._replace(path=path, before=before))
-
     def is_new(self, node: int) -> bool:
         """The source does not know of it."""
         stage = self._stages.get(node)
@@ -463,41 +451,4 @@ class Writing:
         elif (taken_over and not stage.note.waits) or stage.is_untouched() or not stage.note.path:
             stage.remove()  # it was never opened, or has no name
         else:
-            self._left.append(stage)
-            self._work.soon(partial(self._recover, stage))
-
-    async def _recover(self, stage: Stage) -> None:
-        """What a mount that ended by force left goes where it belongs, unless something newer is there."""
-        pause = _FIRST_PAUSE
-        while True:
-            await self._names.settled(stage.note.path)
-            note = stage.note
-            mapped = stage.is_mapped()  # since before this worker
-            try:
-                await self._recovered(stage)
-            except ChangedError:
-                self._left.remove(stage)
-                self.overtaken.add(stage)
-                return
-            except OSError as error:
-                _LOG.warning("what was left by a crash is not stored yet path=%r reason=%r", note.path, str(error))
-            else:
-                self._names.changes.touch(note.path)
-                if not mapped:
-                    _LOG.warning("what was left by a crash is stored path=%r", note.path)
-                    self._left.remove(stage)
-                    stage.remove()
-                    return
-            await trio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
-
-    async def _recovered(self, stage: Stage) -> None:
-        note = stage.note
-
-        async def fill(missing: list[Range]) -> None:
-            for one in missing:
-                data = await self._work.ask(self._source.read, note.path, note.before, *one)
-                await self._work.change(stage.fill, one.offset, data)
-
-        now, found = await self._storing.store(stage, note.path, note.before, fill)
-        stage.rebase(note._replace(before=found.version, stored=now, kept=False))
+            self.recovery.begin(stage)

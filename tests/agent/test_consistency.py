@@ -358,14 +358,14 @@ def test_a_folder_has_the_time_of_what_was_changed_in_it_last(begin: Begin) -> N
     folder = point / "folder"
     folder.mkdir()
     for act in (
-        lambda: (folder / "below").mkdir(),
+        (folder / "below").mkdir,
         lambda: (folder / "file").write_bytes(b"content"),
         lambda: (folder / "file").write_bytes(b"other content"),
         lambda: (folder / "file").rename(folder / "below/file"),
         lambda: (folder / "link").symlink_to("below"),
-        lambda: (folder / "link").unlink(),
-        lambda: (folder / "below/file").unlink(),
-        lambda: (folder / "below").rmdir(),
+        (folder / "link").unlink,
+        (folder / "below/file").unlink,
+        (folder / "below").rmdir,
     ):
         act()
         for name in ("folder", "folder/below"):

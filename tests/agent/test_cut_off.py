@@ -111,7 +111,7 @@ def test_names_are_made_and_removed_once_whenever_the_worker_is_killed(case: Cas
         assert list(case.store.tree()) == [f"x{number}"]
         case.store.delete([f"x{number}"])
 
-    killed_everywhere(case, lambda number: code.format(number), check, step=4)
+    killed_everywhere(case, code.format, check, step=4)
 
 
 def test_what_others_made_in_the_meantime_is_not_removed_again(case: Case) -> None:

@@ -148,7 +148,13 @@ def test_a_range_is_locked_for_other_processes(path: Path) -> None:
 
 def test_locks_are_refused_on_demand(tmp_path: Path) -> None:
     """Rule 9: where a lock has to hold for other machines, too, none is better than one that does not."""
-    with opened("memory", tmp_path, refuses_locks=True) as (root, _mount), file(root / "file", BOTH) as one:
+    with opened("memory", tmp_path, refuses_locks=True) as (root, _mount):
+        locks_are_refused(root / "file")
+        assert (root / "file").read_bytes() == b"content"
+
+
+def locks_are_refused(path: Path) -> None:
+    with file(path, BOTH) as one:
         for act in (
             lambda: fcntl.flock(one, fcntl.LOCK_EX), lambda: fcntl.flock(one, fcntl.LOCK_SH | fcntl.LOCK_NB),
             lambda: fcntl.lockf(one, fcntl.LOCK_EX), lambda: fcntl.lockf(one, fcntl.LOCK_EX | fcntl.LOCK_NB),
@@ -157,7 +163,6 @@ def test_locks_are_refused_on_demand(tmp_path: Path) -> None:
             with failing(errno.ENOLCK):
                 act()
         os.write(one, b"content")
-        assert (root / "file").read_bytes() == b"content"
 
 
 # --- memory -------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def test_nobody_begins_to_write_on_a_disk_that_is_almost_full_till_there_is_room
         disk.fill(left=12 * MIB)
         until("it is seen", lambda: agent.status()["worker"]["files"]["begins_no_write"])
         for act in (
-            lambda: (agent.point / "new").touch(),
+            (agent.point / "new").touch,
             lambda: (agent.point / "old").write_bytes(b"new"),
             lambda: os.truncate(agent.point / "old", 1),
         ):

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How files are opened: by the kernel alone, or by us, to read what is cached or to write what is staged."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ..nodes.records import StaleError, number
+from ..opens import Mode, OtherwiseOpenError
+from ..operations import Changes
+from ..protocol.codes import Open
+from ..protocol.replies import Handle
+from ..sources.base import ChangedError, Found, Kind
+from . import view
+from .content import SMALL
+from .neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..metrics import Metrics
+    from ..nodes.table import Nodes
+    from ..opens import Handle as Opened
+    from ..opens import Opens
+    from ..operations import Caller, Soon
+    from ..protocol.replies import Entry
+    from ..sources.base import Source
+    from .content import Content
+    from .contents import Contents
+    from .names import Names
+    from .stage import Stage
+    from .view import Settings
+    from .work import Work
+    from .writing import Writing
+
+# Within which the kernel looks a name up again whose open failed, and opens what it finds.
+_FRESH: Final = 10 * view.SECOND
+
+
+class _Flags(NamedTuple):
+    """How the kernel is to treat what was opened, by the way in which it is open. Made once: flags are slow to combine."""
+
+    cached: Open
+    passthrough: Open
+
+
+_READ = _Flags(Open.KEEP_CACHE | Open.NOFLUSH, Open.PASSTHROUGH | Open.NOFLUSH)
+_WRITTEN = _Flags(Open.NOFLUSH, Open.PASSTHROUGH | Open.NOFLUSH)
+_STAGED = _Flags(Open(0), Open.PASSTHROUGH)
+
+
+class Opening:
+    """
+    :ivar ends: nobody begins to write any more
+    """
+
+    def __init__(
+        self, nodes: Nodes, names: Names, contents: Contents, opens: Opens, source: Source, settings: Settings,
+        work: Work, writing: Writing | None, bind: Callable[[int], int] | None, metrics: Metrics,
+    ) -> None:  # fmt: skip
+        """
+        :param writing: None on a mount that is read-only
+        :param bind: gives the kernel a file to read and write by itself; None where the session cannot
+        """
+        self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
+        self._source, self._settings, self._work, self._writing = source, settings, work, writing
+        self._bind, self._metrics, self.ends = bind, metrics, False
+        self._neighbours = Neighbours(nodes)
+        # Found to be what its name means after an open of another version failed: the next open of it need not ask again, until then.
+        self._fresh: dict[int, int] = {}
+
+    def forget(self, node: int) -> None:
+        self._fresh.pop(node, None)
+
+    def _may_write(self) -> Writing:
+        """
+        :raises OSError: on a mount that is read-only
+        """
+        if self._writing is None:
+            raise OSError(errno.EROFS, "this mount is read-only")
+        return self._writing
+
+    def _begin(self) -> Writing:
+        if self.ends:
+            raise OSError(errno.EROFS, "this mount is about to end, and nothing new is written")
+        return self._may_write()
+
+    def open(self, caller: Caller, node: int, flags: int) -> Soon[Handle]:
+        known = self._nodes.known(node)
+        if stat.S_ISDIR(known.mode):
+            raise IsADirectoryError(errno.EISDIR, "a folder is not opened as a file")
+        if caller.again and (opened := self._opens.asked(caller.number)):
+            return self._as_before(opened)
+        if self._writing and (stage := self._writing.of(node)) and stage.note.overtaken:
+            raise StaleError(node)  # what it holds is for those who have it open
+        if flags & os.O_ACCMODE != os.O_RDONLY or flags & os.O_TRUNC:
+            return self._open_to_write(caller, node, flags, self._begin())
+        if self._writing and (stage := self._writing.of(node)):
+            if self._writing.is_doubtful(node):
+                return self._open_doubtful(caller, node, self._writing)
+            return self._opened_stage(caller, node, stage, writes=False)
+        if self._is_fresh(node) or (self._settings.relaxed and known.holds > view.now()):
+            content = self._contents.of(node)
+            if not self._is_ready(content):
+                return self._open_now(caller, node)
+            self.fetch_after(node, missed=False)
+            return self._opened(caller, node, content)
+        return self._open(caller, node)
+
+    def _as_before(self, opened: Opened) -> Handle:
+        """What a worker opened that died before it could say so: nothing is emptied again that was written meanwhile."""
+        flags = Open.PASSTHROUGH if opened.mode is Mode.PASSTHROUGH else Open(0)
+        return Handle(opened.number, flags, opened.backing)
+
+    async def _open_doubtful(self, caller: Caller, node: int, writing: Writing) -> Handle:
+        await self._confirm(node)
+        stage = writing.of(node)
+        return self._opened_stage(caller, node, stage, writes=False) if stage else await self._open_now(caller, node)
+
+    async def _open(self, caller: Caller, node: int) -> Handle:
+        content = self._contents.of(node)
+        if content.version and not self._is_ready(content):
+            # To fetch it tells whether it is that version still.
+            with contextlib.suppress(ChangedError):
+                return await self._open_now(caller, node)
+        await self._confirm(node)
+        return await self._open_now(caller, node)
+
+    async def _open_now(self, caller: Caller, node: int) -> Handle:
+        content = self._contents.of(node)
+        missed = not self._is_ready(content)
+        self.fetch_after(node, missed)
+        if missed:
+            await content.fetch_all()
+        return self._opened(caller, node, content, missed)
+
+    def fetch_after(self, node: int, missed: bool) -> None:
+        for other in self._neighbours.after(node, missed):
+            known = self._nodes.known(other)
+            if stat.S_ISREG(known.mode) and 0 < known.size <= SMALL and not self._names.is_held(other):
+                content = self._contents.of(other)
+                if not self._is_ready(content):
+                    self._work.begin(content.fetch_ahead)
+
+    def _is_ready(self, content: Content) -> bool:
+        """A small one is whole before it is opened, so that the kernel reads it by itself."""
+        return (content.size > SMALL and not content.is_doubtful) or content.is_here
+
+    async def _confirm(self, node: int) -> None:
+        parent = self._nodes.parent(node)
+        name = self._nodes.name(node) if parent else b""
+        try:
+            await self._names.confirm(node)
+        except StaleError:
+            # It has no name any more; what has it now is opened next.
+            if parent and (other := self._nodes.find(parent, name)):
+                self._expect(other)
+            raise
+
+    def _expect(self, node: int) -> None:
+        self._fresh[node] = view.now() + _FRESH
+
+    def _is_fresh(self, node: int) -> bool:
+        """Once."""
+        return self._fresh.pop(node, 0) > view.now()
+
+    def _opened(self, caller: Caller, node: int, content: Content, missed: bool = False) -> Handle:
+        file = content.file
+        whole = file if file is not None and file.whole else None
+        flags = _WRITTEN if self._nodes.was_written(node) else _READ
+        handle = self._handle(caller, node, whole.descriptor if whole else None, flags)
+        self._contents.opened(content, missed, Open.PASSTHROUGH in handle.flags)
+        return handle
+
+    def _opened_stage(self, caller: Caller, node: int, stage: Stage, writes: bool) -> Handle:
+        whole = stage.descriptor if stage.whole else None
+        return self._handle(caller, node, whole, _STAGED, writes=writes, stage=stage.number)
+
+    def _handle(
+        self, caller: Caller, node: int, below: int | None, flags: _Flags, *, writes: bool = False, stage: int = 0
+    ) -> Handle:
+        """
+        :param below: a file that has all of it
+        """
+        bind = partial(self._bind, below) if self._bind is not None and below is not None else None
+        was_open = self._opens.is_open(node)
+        handle = self._opens.open(node, caller.number, writes=writes, stage=stage, bind=bind)
+        if not was_open:
+            self._nodes.pin(node)
+        self._metrics.count("opens_total", mode=handle.mode.name.lower())
+        by_kernel = handle.mode is Mode.PASSTHROUGH
+        return Handle(handle.number, flags.passthrough if by_kernel else flags.cached, handle.backing)
+
+    async def _open_to_write(self, caller: Caller, node: int, flags: int, writing: Writing) -> Handle:
+        empties = bool(flags & os.O_TRUNC)
+        if writing.is_doubtful(node):
+            await self._confirm(node)
+        stage = writing.of(node)
+        while stage is not None and empties and not await writing.truncate(node, stage, 0):
+            stage = writing.of(node)
+        if stage is None:
+            stage = await self._stage(node, writing, empties)
+        if empties and caller.uid:
+            await self._drop_privileges(node, stage, writing)
+        try:
+            return self._opened_stage(caller, node, stage, writes=True)
+        except OtherwiseOpenError:  # somebody began to read it meanwhile
+            await writing.close(node)
+            self._renew(node)
+            raise
+
+    async def _drop_privileges(self, node: int, stage: Stage, writing: Writing) -> None:
+        """As the kernel does by another request where a file is emptied by another way than an open."""
+        mode = self._nodes.known(node).mode
+        less = view.without_privileges(mode)
+        if less != stat.S_IMODE(mode) and self._source.abilities.keeps:
+            await writing.keep(node, stage, Changes(mode=less))
+
+    async def _stage(self, node: int, writing: Writing, empty: bool) -> Stage:
+        await writing.admission.ask()
+        if not self._is_fresh(node) and (not empty or self._settings.conflict_fails):
+            await self._confirm(node)
+        if self._opens.mode(node) is Mode.PASSTHROUGH:
+            self._renew(node)
+        self._nodes.mark_written(node)
+        if empty or not self._nodes.known(node).size:
+            return writing.of(node) or writing.begin(node)
+        return await writing.begin_from(node)
+
+    def _renew(self, node: int) -> None:
+        """What others read is never written to: its name means another node from now on.
+
+        :raises StaleError: always
+        """
+        parent = self._nodes.parent(node)
+        if parent:
+            name = self._nodes.name(node)
+            self._expect(self._nodes.add(parent, name, self._nodes.known(node), self._nodes.version(node)))
+        raise StaleError(node)
+
+    async def create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int) -> tuple[Entry, Handle]:
+        writing = self._begin()
+        path = self._names.below(parent, name)
+        if caller.again and (opened := self._opens.asked(caller.number)):
+            return self._names.entry(opened.node), self._as_before(opened)
+        await writing.admission.ask()
+        if not flags & os.O_TRUNC or flags & os.O_EXCL:
+            await self._names.refresh(parent, name)  # others may have made it since the kernel asked
+        node = self._nodes.find(parent, name)
+        if node and flags & os.O_EXCL:
+            raise FileExistsError(errno.EEXIST, "it is there already", path)
+        if node:
+            return self._names.entry(node), await self._open_to_write(caller, node, flags, writing)
+        above, now = self._nodes.known(parent), time.time_ns()
+        known = view.known(Found(Kind.FILE, mtime_ns=now), number(above.number, name), self._settings, view.now())
+        if self._source.abilities.keeps:
+            uid, gid = view.owner(caller, above)
+            known = known._replace(mode=stat.S_IFREG | stat.S_IMODE(mode), uid=uid, gid=gid)
+        node = self._nodes.add(parent, name, known)
+        self._names.changes.touch(path)
+        stage = writing.begin(node, alone=bool(flags & os.O_EXCL))
+        self._nodes.mark_written(node)
+        return self._names.entry(node), self._opened_stage(caller, node, stage, writes=True)
+
+    async def truncate(self, node: int, size: int) -> None:
+        writing = self._may_write()
+        if writing.is_doubtful(node):
+            await self._confirm(node)
+        stage = writing.of(node)
+        if stage and await writing.truncate(node, stage, size):
+            return
+        if self._nodes.known(node).size == size:
+            await self._confirm(node)
+            return
+        stage = await self._stage(node, writing, size == 0)
+        await writing.truncate(node, stage, size)
+        try:
+            await writing.store(node)
+        finally:
+            await writing.close(node)
