@@ -309,13 +309,13 @@ def test_the_login_of_a_file_may_change(options: Options, relay: Relay, tmp_path
 def test_the_source_is_made_of_an_address(server: Sshd, options: Options) -> None:
     url = f"sftp://127.0.0.1:{server.port}{options.root.decode()}/"
     given = {"user": ROOT, "privateKey": server.key, "hostKey": server.host_key}
-    told: list[tuple[str, int, bool]] = []
-    with closed(here(Wanted(url, given, ""), lambda *one: told.append(one))) as source:
+    told: list[Request] = []
+    with closed(here(Wanted(url, given, ""), told.append)) as source:
         store(source, b"a", b"a")
         with failing(errno.ENOENT):
             source.find(b"b")
-    assert ("write", 200, False) in told
-    assert told[-1] == ("lstat", 404, False)
+    assert ("write", 200, False) in [one[:3] for one in told]
+    assert told[-1][:3] == ("lstat", 404, False)
     assert server.key not in repr(read(url, given))
 
 

@@ -127,5 +127,7 @@ def python_as(user: int, folder: Path, code: str, *args: object, groups: tuple[i
 
 def client(code: str, *args: object) -> subprocess.Popen[str]:
     """Another process, which may wait."""
-    command = [sys.executable, "-I", "-S", "-c", f"import os, sys\n{code}", *[str(one) for one in args]]
+    # Whoever starts tests in the background has it ignored by all of them.
+    begin = "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    command = [sys.executable, "-I", "-S", "-c", begin + code, *[str(one) for one in args]]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
