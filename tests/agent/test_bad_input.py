@@ -18,6 +18,7 @@ from paddleflow_fuse.cli.ask import last
 
 from tests.support.agent_command import Command, command
 from tests.support.agent_mounts import until
+from tests.support.caches import removed
 
 FILES = 200
 
@@ -83,7 +84,7 @@ def test_who_writes_too_many_files_at_a_time_is_told_and_what_was_written_is_sto
 def test_who_removes_what_belongs_to_an_agent_is_told_and_harms_nobody(agent: Command, source: Path) -> None:
     writes = os.open(agent.point / "written", os.O_RDWR | os.O_CREAT)
     os.write(writes, b"before")
-    shutil.rmtree(agent.cache)
+    removed(agent.cache)
     os.write(writes, b" and after")
     os.fsync(writes)
     os.close(writes)

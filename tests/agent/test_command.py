@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.agent_command import Command, command
+from tests.support.caches import removed
 from tests.support.granted import until
 from tests.support.mapped import Memory
 from tests.support.places import file
@@ -159,7 +159,7 @@ def test_who_removes_the_cache_folder_takes_nothing_from_who_writes(agent: Comma
     agent("warmup", str(agent.point))
     with file(agent.point / "open", os.O_WRONLY | os.O_CREAT) as one:
         os.write(one, b"before ")
-        shutil.rmtree(agent.cache)
+        removed(agent.cache)
         os.write(one, b"and after")
         (agent.point / "new").write_bytes(b"new")
         (agent.point / "open").rename(agent.point / "moved")
@@ -181,7 +181,7 @@ def test_a_cache_folder_that_is_gone_is_made_anew_by_the_next_worker(agent: Comm
     agent.mount(url(source))
     worker = agent.status()["worker_pid"]
     os.kill(worker, signal.SIGSTOP)
-    shutil.rmtree(agent.cache)
+    removed(agent.cache)
     os.kill(worker, signal.SIGKILL)
     assert (agent.point / "old").read_bytes() == b"old"
     (agent.point / "new").write_bytes(b"new")

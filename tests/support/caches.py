@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import shutil
 import signal
 import time
 import traceback
@@ -20,6 +22,7 @@ from paddleflow_fuse.cache.room import Limits
 ROOMY = Limits(1 << 28, 10_000, 0.0)
 WHO = {"mount": "/mnt/data"}
 PATIENCE = 60.0
+_HERE, _EXCHANGE = -100, 2
 
 
 def key_of(name: str, size: int) -> bytes:
@@ -99,6 +102,24 @@ def taken(folder: Path) -> tuple[int, int]:
     """Bytes and files that lie there, as the file system says."""
     files = [path for part in ("objects", "filling") for path in (folder / part).rglob("*") if path.is_file()]
     return sum(path.stat().st_blocks * 512 for path in files), len(files)
+
+
+def removed(folder: Path) -> None:
+    """By hand, with all that is in it, also while somebody makes files there."""
+    gone = folder.with_name(f"{folder.name}-removed")
+    folder.rename(gone)
+
+    def goes() -> bool:
+        shutil.rmtree(gone, ignore_errors=True)
+        return not gone.exists()
+
+    assert eventually(goes)
+
+
+def exchanged(one: Path, other: Path) -> None:
+    """In one step."""
+    names = (_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
+    assert not ctypes.CDLL(None).renameat2(*names)
 
 
 def eventually(condition: Callable[[], bool]) -> bool:

@@ -72,7 +72,10 @@ def test_what_a_killed_process_wrote_is_right_byte_for_byte(folder: Path, seed: 
         for number in range(40):
             for size in (4096, 3 * PIECE + 5, 6 * PIECE):
                 whole += is_right(disk, f"{number}", size)
-        assert disk.used == taken(folder)
+        there = taken(folder)
+        assert disk.used.files == there[1]
+        # A file of many pieces has a block more when the file system has written down where they lie.
+        assert abs(disk.used.bytes - there[0]) <= 4096 * there[1]
         assert disk.status()["corrupt"] == 0
         assert {path.suffix for path in folder.glob("filling/*")} <= {"", ".map"}
     assert whole > 5

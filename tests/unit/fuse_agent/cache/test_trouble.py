@@ -13,7 +13,19 @@ from paddleflow_fuse.cache.disk import Disk
 from paddleflow_fuse.cache.errors import FullError
 from paddleflow_fuse.cache.pieces import PIECE
 
-from tests.support.caches import WHO, Opened, content, eventually, is_right, keep, key_of, opened, taken
+from tests.support.caches import (
+    WHO,
+    Opened,
+    content,
+    eventually,
+    exchanged,
+    is_right,
+    keep,
+    key_of,
+    opened,
+    removed,
+    taken,
+)
 
 
 def use(disk: Disk, name: str, size: int = 3000) -> bool:
@@ -26,7 +38,7 @@ def use(disk: Disk, name: str, size: int = 3000) -> bool:
 
 
 def the_folder(folder: Path) -> None:
-    shutil.rmtree(folder)
+    removed(folder)
 
 
 def what_is_in_it(folder: Path) -> None:
@@ -35,7 +47,7 @@ def what_is_in_it(folder: Path) -> None:
 
 
 def its_objects(folder: Path) -> None:
-    shutil.rmtree(folder / "objects")
+    removed(folder / "objects")
 
 
 def its_index(folder: Path) -> None:
@@ -69,8 +81,10 @@ def test_who_removes_the_cache_by_hand_takes_it_from_nobody(
 def test_a_folder_that_another_took_meanwhile_is_his(folder: Path) -> None:
     one = Opened(folder)
     assert one.disk.settled.wait(60)
-    shutil.rmtree(folder)
-    other = claim(folder, WHO)
+    his = folder.with_name("his")
+    other = claim(his, WHO)
+    exchanged(folder, his)
+    removed(his)
     assert eventually(lambda: not use(one.disk, "a"))
     assert one.disk.get(key_of("a", 3000), 3000) is None
     other.release()
@@ -95,7 +109,7 @@ def test_what_fills_while_its_folder_goes_is_refused_and_fills_again(folder: Pat
     with opened(folder) as disk:
         file = disk.begin(key_of("a", size), size)
         file.fill(0, content("a", size)[:PIECE])
-        shutil.rmtree(folder)
+        removed(folder)
         assert eventually(lambda: use(disk, "after") and not file.entry)
         with pytest.raises(FullError):
             file.fill(PIECE, content("a", size)[PIECE:])
