@@ -62,11 +62,15 @@ def folder(configuration: Configuration) -> str:
 
 
 def tag(configuration: Configuration) -> str:
-    """Of a cache, below that of these files: that of who mounts them with these options. Secrets are left aside, by what it is served and how fast: what that
-    one did not store, this one does."""
-    options = {**configuration.properties, **configuration.mount}
+    """Of a cache, below that of these files: that of who mounts them with these options. Secrets are left aside, by what it is
+    served and how fast, and what is as it is where nothing is said, also by a release that knows more options: what that one did
+    not store, this one does."""
+    options, defaults = {**configuration.properties, **configuration.mount}, model.defaults()
+    aside = (*HELD, *model.RATES, "session")
     shown = sorted(
-        (name, str(value)) for name, value in options.items() if name not in (*HELD, *model.RATES, "session")
+        (name, str(value))
+        for name, value in options.items()
+        if name not in aside and (name not in defaults or value != defaults[name])
     )
     return blake2b(repr(shown).encode(), digest_size=_HASHED).hexdigest()
 

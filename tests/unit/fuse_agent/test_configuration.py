@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+from paddleflow_core.model import mount
 from paddleflow_fuse import configuration
 from paddleflow_fuse.configuration import OptionsError
 
@@ -67,14 +68,23 @@ def test_caches_are_told_apart_by_where_files_are_and_not_by_who_mounts_them() -
     assert len({folder("s3://bucket/a"), *others}) == 5
 
 
-def test_what_one_session_did_not_store_another_does() -> None:
-    def tag(**given: str) -> str:
-        return configuration.tag(configuration.read("s3://bucket/a", {**S3, **given}))
+def tag(**given: str) -> str:
+    return configuration.tag(configuration.read("s3://bucket/a", {**S3, **given}))
 
+
+def test_what_one_session_did_not_store_another_does() -> None:
     assert (
         tag() == tag(**{"rate-limit-read": "1Mi"}) == tag(session="pyfuse3") == tag(session="direct", secretKey="other")
     )
     assert tag() != tag(profile="large")
+
+
+def test_what_one_release_did_not_store_the_next_does_that_knows_more_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tag()
+    assert tag(**{"read-only": "false", "block-size": "20Mi"}) == before
+    monkeypatch.setitem(mount.MOUNT, "new", {"type": "string", "default": "usual"})
+    assert tag() == before
+    assert tag(new="other") != before
 
 
 def test_rates_are_of_the_mount_and_of_the_machine() -> None:
