@@ -73,10 +73,11 @@ def secure(there: Realm) -> Iterator[Secure]:
 # A process has one user, and one configuration of Kerberos.
 ASK = """
 import json, os, sys
-from paddleflow_fuse.sources.make import make
+from paddleflow_fuse.sources.base import quiet
+from paddleflow_fuse.sources.make import Wanted, here
 url, given = json.load(sys.stdin)
 try:
-    source = make(url, given, "")
+    source = here(Wanted(url, given, ""), quiet)
     print(source.find(b"").kind.value, flush=True)
     source.make_folder(b"folder")
 except OSError as error:
