@@ -78,7 +78,8 @@ class Opening:
     def forget(self, node: int) -> None:
         self._fresh.pop(node, None)
 
-    def _may_write(self) -> Writing:
+    @property
+    def writing(self) -> Writing:
         """
         :raises OSError: on a mount that is read-only
         """
@@ -89,7 +90,7 @@ class Opening:
     def _begin(self) -> Writing:
         if self.ends:
             raise OSError(errno.EROFS, "this mount is about to end, and nothing new is written")
-        return self._may_write()
+        return self.writing
 
     def open(self, caller: Caller, node: int, flags: int) -> Soon[Handle]:
         known = self._nodes.known(node)
@@ -269,7 +270,7 @@ class Opening:
         return self._names.entry(node), self._opened_stage(caller, node, stage, writes=True)
 
     async def truncate(self, node: int, size: int) -> None:
-        writing = self._may_write()
+        writing = self.writing
         if writing.is_doubtful(node):
             await self._confirm(node)
         stage = writing.of(node)

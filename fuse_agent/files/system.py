@@ -114,9 +114,7 @@ class FileSystem(Operations):
         """
         :raises OSError: on a mount that is read-only
         """
-        if self._writing is None:
-            raise OSError(errno.EROFS, "this mount is read-only")
-        return self._writing
+        return self._opening.writing
 
     @property
     def tree(self) -> Tree:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from paddleflow_fuse.sources.s3.options import Options
 
+from tests.support.agent_command import Command, command
 from tests.support.minio import Minio, minio
 from tests.support.places import KINDS, Place, Places
 
@@ -59,3 +60,18 @@ def server() -> Iterator[Minio]:
 @pytest.fixture
 def bucket(server: Minio) -> Options:
     return server.bucket()
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Command]:
+    """The command, for mounts of a folder of the machine."""
+    (tmp_path / "source").mkdir()
+    (tmp_path / "agent").mkdir()
+    with command(tmp_path / "agent") as one:
+        yield one
+
+
+@pytest.fixture
+def source(tmp_path: Path, agent: Command) -> Path:
+    assert agent
+    return tmp_path / "source"

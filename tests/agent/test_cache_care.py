@@ -7,25 +7,16 @@ import errno
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.agent_command import Command, command
+from tests.support.agent_command import Command
 from tests.support.agent_mounts import is_alive
 from tests.support.granted import until
 from tests.support.source_suite import failing
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Command]:
-    (tmp_path / "source").mkdir()
-    (tmp_path / "agent").mkdir()
-    with command(tmp_path / "agent") as one:
-        yield one
 
 
 @pytest.fixture

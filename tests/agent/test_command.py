@@ -7,31 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.agent_command import Command, command
+from tests.support.agent_command import Command
 from tests.support.caches import removed
 from tests.support.granted import until
 from tests.support.mapped import Memory
 from tests.support.places import file
 from tests.support.prometheus import read
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Command]:
-    (tmp_path / "source").mkdir()
-    (tmp_path / "agent").mkdir()
-    with command(tmp_path / "agent") as one:
-        yield one
-
-
-@pytest.fixture
-def source(tmp_path: Path, agent: Command) -> Path:
-    assert agent
-    return tmp_path / "source"
 
 
 def names(folder: Path) -> list[str]:

@@ -6,14 +6,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from paddleflow_fuse.cli.ask import ask, last
 from paddleflow_fuse.metrics import FAMILIES
 
-from tests.support.agent_command import Command, command
+from tests.support.agent_command import Command
 from tests.support.granted import until
 from tests.support.prometheus import Metrics, read
 from tests.support.source_suite import failing
@@ -27,20 +26,6 @@ PROFILES = {
     "small": {"read-only": "true", "profile": "small"},
     "pyfuse3": {"session": "pyfuse3"},
 }
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Command]:
-    (tmp_path / "source").mkdir()
-    (tmp_path / "agent").mkdir()
-    with command(tmp_path / "agent") as one:
-        yield one
-
-
-@pytest.fixture
-def source(tmp_path: Path, agent: Command) -> Path:
-    assert agent
-    return tmp_path / "source"
 
 
 def counted(agent: Command) -> Metrics:
