@@ -53,13 +53,26 @@ class Handle(NamedTuple):
     stage: int  # of what is written and not stored yet, 0 without
 
 
+class Below(NamedTuple):
+    """A cached file that the kernel was given.
+
+    :ivar digest: of what it holds, by which another node may have been given it, too
+    """
+
+    digest: bytes
+    file: object
+
+
 class _Opened:
-    """What those who have a node open share."""
+    """What those who have a node open share.
 
-    __slots__ = ("backing", "handles", "mode", "stage", "writers")
+    :ivar below: None where it is not known, as of those that a worker before this one opened
+    """
 
-    def __init__(self, mode: Mode, backing: int, stage: int) -> None:
-        self.mode, self.backing, self.stage = mode, backing, stage
+    __slots__ = ("backing", "below", "handles", "mode", "stage", "writers")
+
+    def __init__(self, mode: Mode, backing: int, stage: int, below: Below | None = None) -> None:
+        self.mode, self.backing, self.stage, self.below = mode, backing, stage, below
         self.handles = self.writers = 0
 
 
@@ -74,7 +87,7 @@ def decide(now: Mode, staged: bool, writes: bool, whole: bool) -> Mode:
     if now is Mode.CLOSED:
         return Mode.PASSTHROUGH if whole else Mode.CACHED
     if now is Mode.PASSTHROUGH and writes and not staged:
-        raise OtherwiseOpenError  # a version that is kept is never written to
+        raise OtherwiseOpenError  # what is kept of a version is never written to
     return now
 
 
@@ -87,8 +100,11 @@ class Opens:
         self._opened: dict[int, _Opened] = {}
         self._requests: dict[int, int] = {}
         self._free: list[int] = []
+        self._half_shared: set[int] = set()
         for place in range(self._counters[HANDLES_TOP]):
             self._adopt(place)
+        for node in self._half_shared:
+            self.share(node, self.stage(node))
 
     def __len__(self) -> int:
         return sum(opened.handles for opened in self._opened.values())
@@ -111,13 +127,32 @@ class Opens:
     def nodes(self) -> list[int]:
         return list(self._opened)
 
+    def is_alone_on(self, node: int, below: Below) -> bool:
+        """Whether what is known to lie below this node is known to lie below no other."""
+        own = self._opened.get(node)
+        if own is None or own.below != below:
+            return False
+        kept = [one for one in self._opened.values() if one is not own and one.backing and not one.stage]
+        return all(one.below is not None and one.below.digest != below.digest for one in kept)
+
+    def share(self, node: int, stage: int) -> None:
+        """What lies below is written from now on: who has the node open has that stage open."""
+        for place in range(self._counters[HANDLES_TOP]):
+            cell = place * HANDLE
+            if self._cells[cell + _STATE] & _LIVE and self._cells[cell + _NODE] == node:
+                self._cells[cell + _STAGE] = stage
+        self._opened[node].stage = stage
+        self._opened[node].below = None
+
     def open(
-        self, node: int, request: int, *, writes: bool = False, stage: int = 0, bind: Callable[[], int] | None = None
-    ) -> Handle:
+        self, node: int, request: int, *, writes: bool = False, stage: int = 0, bind: Callable[[], int] | None = None,
+        below: Below | None = None,
+    ) -> Handle:  # fmt: skip
         """
         :param request: the number of what asks; asked again with it, the same handle is the answer
         :param stage: of what is written, when this is the first who writes
         :param bind: gives the kernel the file below that has all of the node, and returns its number; None without one
+        :param below: that file, if it is a cached one
         :raises OtherwiseOpenError:
         """
         if before := self.asked(request):
@@ -129,7 +164,7 @@ class Opens:
             backing = bind() if bind and mode is Mode.PASSTHROUGH else 0
             if backing:
                 self._counters[BOUND] = backing
-            opened = self._opened[node] = _Opened(mode, backing, stage)
+            opened = self._opened[node] = _Opened(mode, backing, stage, below if backing else None)
         opened.stage = opened.stage or stage
         return self._record(node, request, writes, opened)
 
@@ -208,6 +243,8 @@ class Opens:
         number = (state >> 8 & _USES) << 32 | place
         handle = self.get(number)
         opened = self._opened.setdefault(handle.node, _Opened(handle.mode, handle.backing, handle.stage))
+        if handle.mode is Mode.PASSTHROUGH and opened.stage != handle.stage:
+            self._half_shared.add(handle.node)
         opened.stage = opened.stage or handle.stage
         opened.handles += 1
         opened.writers += handle.writes

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .claim import boot_id
 from .entries import KEY, WHOLE
-from .errors import FullError
+from .errors import FullError, UsedError
 from .file import File
 from .keeper import Keeper
 from .pieces import MapError, Pieces, checksums
@@ -26,6 +26,7 @@ from .store import cost, read_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from .claim import Claim
     from .room import Coming
@@ -146,6 +147,21 @@ class Disk:
             return file.verify()
         finally:
             file.close()
+
+    def give(self, key: bytes, file: File, path: Path) -> None:
+        """A whole file, which only who asks uses, lies there from now on: it is none of the cache any more, and may be written to.
+
+        :raises UsedError:
+        """
+        room = self._room
+        with room.lock:
+            if room.store is None or room.opened.get(file.entry) is not file or file.users != 1 or not file.whole:
+                raise UsedError
+            room.store.give(
+                key, path
+            )  # first: where the index knew of it still after a crash, it would be given out changed
+            room.take_out(file.entry)
+        room.sweep(key)
 
     def drop(self, key: bytes) -> None:
         """It is not there any more; who has it open reads on."""

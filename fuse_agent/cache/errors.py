@@ -14,6 +14,10 @@ class FullError(Exception):
     """The cache does not take it now, and says why: serve it from where it comes from. No user hears of it."""
 
 
+class UsedError(Exception):
+    """Somebody else reads it, or it is not there any more."""
+
+
 class ForeignError(Exception):
     """A folder or file is not ours to use."""
 

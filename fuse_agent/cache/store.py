@@ -22,6 +22,7 @@ from .pieces import HEAD, Pieces, map_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from .pieces import Note
 
@@ -95,6 +96,9 @@ class Store:
 
     def publish(self, name: str, key: bytes) -> None:
         os.rename(name, object_name(key), src_dir_fd=self._root, dst_dir_fd=self._root)
+
+    def give(self, key: bytes, path: Path) -> None:
+        os.rename(object_name(key), path, src_dir_fd=self._root)
 
     # --- files that fill ----------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ..cache.disk import key
-from ..cache.errors import FullError
+from ..cache.errors import FullError, UsedError
 from ..nodes.records import StaleError
 from ..sources.base import ChangedError
 from .ahead import Range
@@ -19,6 +19,7 @@ from .prefetched import Prefetched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ..cache.disk import Disk
     from ..cache.file import File
@@ -133,6 +134,16 @@ class Contents:
         content = self._contents.pop(node, None)
         if content and content.file:
             content.file.close()
+
+    def give(self, content: Content, path: Path) -> None:
+        """Its cached file lies there from now on, and is written to.
+
+        :raises UsedError: when that may be read by another node, too
+        """
+        if self._disk is None or content.file is None:
+            raise UsedError
+        self._disk.give(content.digest, content.file, path)
+        self.drop(content.node)
 
     def forget(self, node: int) -> bool:
         """What is kept of it; whether anything may have been. Who has it open reads on."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..nodes.records import StaleError, number
-from ..opens import Mode, OtherwiseOpenError
+from ..opens import Below, Mode, OtherwiseOpenError
 from ..operations import Changes
 from ..protocol.codes import Open
 from ..protocol.replies import Handle
@@ -175,7 +175,8 @@ class Opening:
         file = content.file
         whole = file if file is not None and file.whole else None
         flags = _WRITTEN if self._nodes.was_written(node) else _READ
-        handle = self._handle(caller, node, whole.descriptor if whole else None, flags)
+        below = Below(content.digest, whole) if whole else None
+        handle = self._handle(caller, node, whole.descriptor if whole else None, flags, below=below)
         self._contents.opened(content, missed, Open.PASSTHROUGH in handle.flags)
         return handle
 
@@ -184,14 +185,15 @@ class Opening:
         return self._handle(caller, node, whole, _STAGED, writes=writes, stage=stage.number)
 
     def _handle(
-        self, caller: Caller, node: int, below: int | None, flags: _Flags, *, writes: bool = False, stage: int = 0
-    ) -> Handle:
+        self, caller: Caller, node: int, whole: int | None, flags: _Flags, *, writes: bool = False, stage: int = 0,
+        below: Below | None = None,
+    ) -> Handle:  # fmt: skip
         """
-        :param below: a file that has all of it
+        :param whole: a descriptor of a file that has all of it
         """
-        bind = partial(self._bind, below) if self._bind is not None and below is not None else None
+        bind = partial(self._bind, whole) if self._bind is not None and whole is not None else None
         was_open = self._opens.is_open(node)
-        handle = self._opens.open(node, caller.number, writes=writes, stage=stage, bind=bind)
+        handle = self._opens.open(node, caller.number, writes=writes, stage=stage, bind=bind, below=below)
         if not was_open:
             self._nodes.pin(node)
         self._metrics.count("opens_total", mode=handle.mode.name.lower())
@@ -202,13 +204,15 @@ class Opening:
         empties = bool(flags & os.O_TRUNC)
         if writing.is_doubtful(node):
             await self._confirm(node)
-        stage = writing.of(node)
-        while stage is not None and empties and not await writing.truncate(node, stage, 0):
+        stage = None
+        while stage is None or stage is not writing.of(node):  # all others closed it meanwhile, and it was stored
             stage = writing.of(node)
-        if stage is None:
-            stage = await self._stage(node, writing, empties)
-        if empties and caller.uid:
-            await self._drop_privileges(node, stage, writing)
+            if stage is None:
+                stage = await self._stage(node, writing, empties)
+            elif empties:
+                await writing.truncate(node, stage, 0)
+            if empties and caller.uid:
+                await self._drop_privileges(node, stage, writing)
         try:
             return self._opened_stage(caller, node, stage, writes=True)
         except OtherwiseOpenError:  # somebody began to read it meanwhile
@@ -227,15 +231,20 @@ class Opening:
         await writing.admission.ask()
         if not self._is_fresh(node) and (not empty or self._settings.conflict_fails):
             await self._confirm(node)
-        if self._opens.mode(node) is Mode.PASSTHROUGH:
+        taken = await writing.take_over(node) if self._opens.mode(node) is Mode.PASSTHROUGH else None
+        if taken is None and self._opens.mode(node) is Mode.PASSTHROUGH:
             self._renew(node)
         self._nodes.mark_written(node)
+        if taken is not None:
+            if empty:
+                await writing.truncate(node, taken, 0)
+            return taken
         if empty or not self._nodes.known(node).size:
             return writing.of(node) or writing.begin(node)
         return await writing.begin_from(node)
 
     def _renew(self, node: int) -> None:
-        """What others read is never written to: its name means another node from now on.
+        """What others read, and is not to be written to: its name means another node from now on.
 
         :raises StaleError: always
         """

@@ -242,6 +242,13 @@ class Stage:
             source.close()
         return True
 
+    def is_as_stored(self, sum_: int, times: tuple[int, int]) -> None:
+        """It is a cached file that nobody has written to yet."""
+        os.fchmod(self.descriptor, 0o600)
+        os.utime(self.descriptor, ns=times)
+        status = self.status()
+        self.say(self.note._replace(stored=Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, sum_)))
+
     def same(self) -> list[Range]:
         """What is as it was before, in order."""
         if self._present is None:
@@ -287,7 +294,7 @@ class Stage:
         """May read all of it."""
         if self.stored is None or not self.seems_stored():
             return False
-        return self.stored.size > COMPARED or self.sum(self.stored.size) == self.stored.sum
+        return sum_if_compared(self.descriptor, self.stored.size) == self.stored.sum
 
     def settle(self) -> Stored:
         """What it is like now. A page that somebody has mapped and writes to again shows in its times only if it was clean, so
@@ -295,15 +302,9 @@ class Stage:
         status = self.status()
         if status.st_size > COMPARED:
             _LIBC.sync_file_range(self.descriptor, 0, 0, _BEGIN_WRITEBACK)
-            # Of before: what is written meanwhile has a later time, and is stored once more.
-            return Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, 0)
-        return Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, self.sum(status.st_size))
-
-    def sum(self, size: int) -> int:
-        found = 0
-        for start in range(0, size, _STEP):
-            found = sum_of(os.pread(self.descriptor, _STEP, start), found)
-        return found
+        # Times of before: what is written meanwhile has a later one, and is stored once more.
+        sum_ = sum_if_compared(self.descriptor, status.st_size)
+        return Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, sum_)
 
     def is_mapped(self) -> bool:
         """Whether somebody may write to it without having it open. A mapping of a file that the kernel writes by itself does not
@@ -342,8 +343,11 @@ class Staging:
         self.folder, self._claimed = folder, claimed
         self._last = max((int(one.stem) for one in folder.iterdir() if one.stem.isdecimal()), default=0)
 
-    def begin(self, note: Note) -> Stage:
-        """An empty one; with ``note.base`` one that holds as much of what was there before, none of which is here yet."""
+    def begin(self, note: Note, give: Callable[[Path], None] | None = None) -> Stage:
+        """An empty one; with ``note.base`` one that holds as much of what was there before, none of which is here yet.
+
+        :param give: brings a file there that has all of it
+        """
         if not self.folder.exists():
             _LOG.error(
                 "The folder %s was removed, and is made anew. What is being written is stored when it is closed, but would not be found after a "
@@ -353,16 +357,18 @@ class Staging:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._last += 1
         try:
-            return self._begin(self._last, note)
-        except OSError:
+            return self._begin(self._last, note, give)
+        except BaseException:
             _remove(self.folder, self._last)
             raise
 
-    def _begin(self, number: int, note: Note) -> Stage:
+    def _begin(self, number: int, note: Note, give: Callable[[Path], None] | None) -> Stage:
         write_note(self.folder, number, note)
         with ExitStack() as undoing:
             path = self.folder / str(number)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            if give:
+                give(path)
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (0 if give else os.O_CREAT | os.O_EXCL), 0o600)
             undoing.callback(os.close, descriptor)
             limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
             if descriptor >= limit - min(_SPARE, limit // 2):
@@ -401,8 +407,12 @@ class Staging:
                 yield int(one.name)
 
 
-def sum_of(data: bytes, before: int = 0) -> int:
-    return zlib.crc32(data, before)
+def sum_if_compared(descriptor: int, size: int) -> int:
+    """Of a whole file; 0 of one that is known by its times alone."""
+    found = 0
+    for start in range(0, size if size <= COMPARED else 0, _STEP):
+        found = zlib.crc32(os.pread(descriptor, _STEP, start), found)
+    return found
 
 
 def write_note(folder: Path, number: int, note: Note) -> None:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from ..cache.errors import UsedError
+from ..opens import Below
 from . import view
 from .admission import Admission
 from .ahead import Range, joined
@@ -24,7 +26,7 @@ from .contents import LARGEST
 from .headroom import Headroom
 from .overtaken import Overtaken
 from .recovery import FIRST_PAUSE, LONGEST_PAUSE, Recovery
-from .stage import PIECE, Note, Stage, Staging
+from .stage import PIECE, Note, Stage, Staging, sum_if_compared
 from .storing import OvertakenError, Storing
 
 if TYPE_CHECKING:
@@ -149,9 +151,40 @@ class Writing:
             stage.remove()
         return self._stages[node]
 
+    async def take_over(self, node: int) -> Stage | None:
+        """The cached file itself that others read by the kernel, who so see what is written; None where it is not sure that they
+        read that and nobody else does."""
+        content = self._contents.of(node)
+        file = content.file
+        if file is None or not file.use():
+            return None
+        try:
+            sum_ = await self._work.change(sum_if_compared, file.descriptor, file.size)
+        finally:
+            file.close()
+        if node in self._stages:
+            return self._stages[node]
+        if not self._opens.is_alone_on(node, Below(content.digest, file)):
+            return None
+        note = self._note(node)
+        try:
+            stage = self._staging.begin(note, partial(self._contents.give, content))
+        except (
+            UsedError,
+            OSError,
+        ) as error:  # as where the disk has no room for a note, or is another than that of what is staged
+            _LOG.debug("a cached file is not written to path=%r reason=%r", note.path, str(error))
+            return None
+        stage.is_as_stored(sum_, self._times(node))
+        self._opens.share(node, stage.number)
+        return self._enter(node, stage)
+
+    def _times(self, node: int) -> tuple[int, int]:
+        known = self._nodes.known(node)
+        return known.atime, known.mtime
+
     async def _begun_from(self, node: int, content: Content) -> Stage:
-        known, note = self._nodes.known(node), self._note(node)
-        times = (known.atime, known.mtime)
+        note, times = self._note(node), self._times(node)
         is_patched = self._source.abilities.patches and content.size > PATCHED
         if content.whole and content.file is not None and not is_patched:
             stage = self._staging.begin(note)

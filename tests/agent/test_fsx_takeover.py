@@ -26,6 +26,7 @@ from tests.conftest import EXTENDED
 from tests.support.agent_command import Command, command
 from tests.support.agent_mounts import until
 from tests.support.minio import Minio
+from tests.support.places import file
 from tests.support.sshd import ROOT, sshd
 
 # Nothing is believed, as for who wants to see at once what others closed.
@@ -65,8 +66,11 @@ class Machine:
 
     def worker(self) -> int:
         """Who serves."""
-        said = last(self.agent.run, self.agent.point, "status")
+        said = self.status()
         return int(said["worker_pid"]) if said["serves"] and said["worker_pid"] != self._killed else 0
+
+    def status(self) -> dict[str, Any]:
+        return last(self.agent.run, self.agent.point, "status")
 
     def kill(self) -> None:
         """Whoever asks something next waits for another one."""
@@ -212,6 +216,30 @@ def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         said = agents[0].said() + agents[1].said()
         for defect in ("defect of the agent", "never awaited", "Traceback"):
             assert defect not in said, said[-3000:]
+
+
+def test_who_reads_sees_what_is_written_whoever_serves(machine: Machine) -> None:
+    """He opened what is cached, which the kernel reads by itself, before somebody wrote to it."""
+    path = machine.agent.point / "log"
+    path.write_bytes(b"one ")
+    until(lambda: machine.status()["worker"]["files"]["staged_bytes"] == 0, "it to be stored")
+    assert path.read_bytes() == b"one "
+    with file(path, os.O_RDONLY) as reader:
+        with file(path, os.O_WRONLY | os.O_APPEND) as writer:
+            os.write(writer, b"two ")
+            assert os.read(reader, 100) == b"one two "
+            machine.kill()
+            os.write(writer, b"three ")
+            assert os.read(reader, 100) == b"three "
+            os.fsync(writer)
+            assert (machine.other.point / "log").read_bytes() == b"one two three "
+        machine.kill()
+        assert path.read_bytes() == b"one two three "
+        with file(path, os.O_WRONLY | os.O_APPEND) as writer:
+            os.write(writer, b"four")
+        assert os.read(reader, 100) == b"four"
+    assert (machine.other.point / "log").read_bytes() == path.read_bytes() == b"one two three four"
+    path.unlink()
 
 
 def test_contents(machine: Machine) -> None:

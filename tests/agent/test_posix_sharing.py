@@ -30,6 +30,13 @@ def path(place: Place) -> Path:
     return place.root / "file"
 
 
+def all_is_stored(place: Place) -> None:
+    """What is opened next is what was stored, and not what is left of who wrote it."""
+    if place.mount is not None:
+        staging = place.mount.staging
+        until("it is stored", lambda: not any(staging.iterdir()))
+
+
 # --- handles ------------------------------------------------------------------------------------
 
 
@@ -61,6 +68,63 @@ def test_who_reads_sees_what_is_written_later(path: Path) -> None:
         assert path.read_bytes() == b"AFTER!!"
         path.write_bytes(b"again")
         assert os.pread(reader, 100, 0) == b"again"
+
+
+@pytest.mark.parametrize("size", [0, 6, LARGE])
+def test_who_reads_already_sees_what_is_written(place: Place, path: Path, size: int) -> None:
+    """Section 14: also where the kernel reads by itself what is cached, as it does what was read before."""
+    before = b"." * size
+    path.write_bytes(before)
+    all_is_stored(place)
+    assert path.read_bytes() == before
+    with file(path, os.O_RDONLY) as reader, file(path, os.O_RDONLY) as other:
+        assert os.read(reader, size + 10) == before
+        number = os.fstat(reader).st_ino
+        for line in (b"one\n", b"two\n"):
+            with path.open("ab") as writer:
+                writer.write(line)
+                writer.flush()
+                assert os.read(reader, 100) == line
+            assert os.read(reader, 100) == b""
+        assert os.pread(other, 100, size) == b"one\ntwo\n"
+        assert os.fstat(reader).st_size == size + 8
+        os.truncate(path, 2)
+        assert os.pread(reader, 100, 0) == (before + b"on")[:2]
+        path.write_bytes(b"emptied before")
+        assert os.pread(reader, 100, 0) == os.pread(other, 100, 0) == b"emptied before"
+        path.write_bytes(b"")
+        assert os.pread(reader, 100, 0) == b""
+        assert os.fstat(other).st_ino == number == path.stat().st_ino
+        path.write_bytes(b"at last")
+    assert path.read_bytes() == b"at last"
+
+
+def test_who_only_opens_to_write_changes_nothing(place: Place, path: Path) -> None:
+    path.write_bytes(b"content")
+    all_is_stored(place)
+    assert path.read_bytes() == b"content"
+    before = path.stat().st_mtime_ns
+    with file(path, os.O_RDONLY) as reader:
+        with file(path, os.O_RDWR) as writer:
+            assert os.pread(writer, 100, 0) == b"content"
+        assert os.fstat(reader).st_mtime_ns == path.stat().st_mtime_ns == before
+    assert path.stat().st_mtime_ns == before
+    assert path.read_bytes() == b"content"
+
+
+def test_what_was_replaced_keeps_what_it_was_for_who_reads_it(place: Place, path: Path) -> None:
+    path.write_bytes(b"before")
+    all_is_stored(place)
+    assert path.read_bytes() == b"before"
+    with file(path, os.O_RDONLY) as reader:
+        path.with_name("new").write_bytes(b"before")  # the same content, and so the same version where that tells
+        path.with_name("new").rename(path)
+        all_is_stored(place)
+        with file(path, os.O_RDWR) as writer:
+            os.pwrite(writer, b"AFTER!", 0)
+            assert os.pread(reader, 100, 0) == b"before"
+        assert os.pread(reader, 100, 0) == b"before"
+    assert path.read_bytes() == b"AFTER!"
 
 
 def test_a_copied_handle_is_the_same(path: Path) -> None:
@@ -229,9 +293,7 @@ def test_memory_outlives_every_handle(place: Place, path: Path, size: int) -> No
     memory.write(1, b"x")
     memory.end()
     data[1:2] = b"x"
-    if place.mount is not None:
-        staging = place.mount.staging
-        until("it is stored", lambda: not any(staging.iterdir()))
+    all_is_stored(place)
     assert path.with_name("moved").read_bytes() == data
 
 

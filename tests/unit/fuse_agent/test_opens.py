@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from paddleflow_fuse.nodes.region import Region
-from paddleflow_fuse.opens import ClosedError, Handle, Mode, Opens, OtherwiseOpenError, decide
+from paddleflow_fuse.opens import Below, ClosedError, Handle, Mode, Opens, OtherwiseOpenError, decide
 
 from tests.support.mortal import KilledError, Life, mortal
 
@@ -131,6 +131,45 @@ def test_who_writes_what_others_read_is_sent_to_another_node(opens: Opens, kerne
     assert (opens.writers(NODE), len(opens)) == (0, 1)
 
 
+def test_who_reads_what_is_written_from_now_on_has_the_stage_open(region: Region, opens: Opens, kernel: Kernel) -> None:
+    readers = [opens.open(NODE, request, bind=kernel.bind) for request in (1, 2)]
+    other = opens.open(NODE + 1, 3, bind=kernel.bind)
+    opens.share(NODE, 9)
+    writer = opens.open(NODE, 4, writes=True, stage=9, bind=never)
+    assert (writer.mode, writer.backing, opens.stage(NODE)) == (Mode.PASSTHROUGH, readers[0].backing, 9)
+    opens.close(writer.number)
+    after = Opens(region, kernel.unbind)
+    assert [after.get(one.number).stage for one in (*readers, other)] == [9, 9, 0]
+    assert (after.stage(NODE), after.writers(NODE)) == (9, 0)
+
+
+def test_what_lies_below_is_written_to_where_it_is_known_to_lie_below_no_other_node(
+    region: Region, opens: Opens, kernel: Kernel
+) -> None:
+    kept, again, another = Below(b"one", object()), Below(b"one", object()), Below(b"another", object())
+    assert not opens.is_alone_on(NODE, kept), "nobody has it open"
+    handle = opens.open(NODE, 1, bind=kernel.bind, below=kept)
+    assert opens.is_alone_on(NODE, kept)
+    assert not opens.is_alone_on(NODE, again), "it was fetched again meanwhile"
+    opens.open(NODE + 1, 2, bind=kernel.bind, below=another)
+    opens.open(NODE + 2, 3, below=again)  # by its pages
+    assert opens.is_alone_on(NODE, kept)
+    second = opens.open(NODE + 3, 4, bind=kernel.bind, below=again)
+    assert not opens.is_alone_on(NODE, kept)
+    opens.close(second.number)
+    assert opens.is_alone_on(NODE, kept)
+    assert not Opens(region, kernel.unbind).is_alone_on(NODE, kept), "another worker opened it"
+    opens.close(handle.number)
+    assert not opens.is_alone_on(NODE, kept)
+
+
+def test_what_a_worker_before_opened_may_be_anything(region: Region, kernel: Kernel) -> None:
+    Opens(region, kernel.unbind).open(NODE, 1, bind=kernel.bind, below=Below(b"one", object()))
+    after, kept = Opens(region, kernel.unbind), Below(b"two", object())
+    after.open(NODE + 1, 2, bind=kernel.bind, below=kept)
+    assert not after.is_alone_on(NODE + 1, kept)
+
+
 def test_a_handle_is_closed_once(opens: Opens) -> None:
     handle = opens.open(NODE, 1)
     assert opens.close(handle.number) == handle
@@ -203,8 +242,10 @@ class Mount(RuleBasedStateMachine):
         self.life.write()  # between what it writes and this it may die as well
         return self.kernel.unbind(number)
 
-    def _open(self, node: int, writes: bool) -> Handle:
+    def _open(self, node: int, writes: bool, shares: bool) -> Handle:
         stage = self.request if writes else 0
+        if shares and writes and self.opens.mode(node) is Mode.PASSTHROUGH and not self.opens.stage(node):
+            self.opens.share(node, stage)
         bind = self.kernel.bind if node in self.whole else None
         return self.opens.open(node, self.request, writes=writes, stage=stage, bind=bind)
 
@@ -216,23 +257,26 @@ class Mount(RuleBasedStateMachine):
             self.is_taken_over()
             return act()
 
-    @rule(node=st.integers(1, 3), writes=st.booleans(), life=st.integers(-1, 8))
-    def open(self, node: int, writes: bool, life: int) -> None:
+    @rule(node=st.integers(1, 3), writes=st.booleans(), shares=st.booleans(), life=st.integers(-1, 8))
+    def open(self, node: int, writes: bool, shares: bool, life: int) -> None:
         self.request += 1
         self.life.doom(life)
         try:
-            handle = self._until_done(lambda: self._open(node, writes))
+            handle = self._until_done(lambda: self._open(node, writes, shares))
         except OtherwiseOpenError:
             assert writes
+            assert not shares
             assert self.opens.mode(node) is Mode.PASSTHROUGH
             assert not self.opens.stage(node)
             return
         finally:
             self.life.spare()
         self.kernel.opened(handle)
-        self.handles.append(handle)
         if not self.stages.get(node):
             self.stages[node] = self.request if writes else 0
+        if handle.mode is Mode.PASSTHROUGH:  # all of them, whoever was killed over it
+            self.handles = [one._replace(stage=self.stages[node]) if one.node == node else one for one in self.handles]
+        self.handles.append(handle)
         assert handle.stage == self.stages[node]
 
     @precondition(lambda self: self.handles)
@@ -240,11 +284,16 @@ class Mount(RuleBasedStateMachine):
     def close(self, data: st.DataObject, life: int) -> None:
         handle = self.handles.pop(data.draw(st.integers(0, len(self.handles) - 1)))
         self.kernel.released(handle)
+        before = self.stages[handle.node]
         self.life.doom(life)
         self._until_done(lambda: self.opens.close(handle.number))
         self.life.spare()
         if all(one.node != handle.node for one in self.handles):
             del self.stages[handle.node]
+            return
+        # Who was killed before he noted it leaves the next one to know of the stage for as long as anybody has the node open.
+        assert self.opens.stage(handle.node) in (before, self.stages[handle.node])
+        self.stages[handle.node] = self.opens.stage(handle.node)
 
     @rule(node=st.integers(1, 3))
     def becomes_whole(self, node: int) -> None:

@@ -10,9 +10,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 from paddleflow_fuse.cache.disk import Disk, key
-from paddleflow_fuse.cache.errors import FullError
+from paddleflow_fuse.cache.errors import FullError, UsedError
 from paddleflow_fuse.cache.pieces import PIECE
-from paddleflow_fuse.cache.room import Limits
+from paddleflow_fuse.cache.room import Limits, Used
+from paddleflow_fuse.cache.store import cost
 
 from tests.support.caches import content, eventually, is_right, keep, key_of, opened, taken
 
@@ -47,6 +48,48 @@ def test_what_is_put_at_once_is_whole(disk: Disk, size: int) -> None:
     file.close()
     assert is_right(disk, "a", size)
     assert disk.get(key_of("b", size), size) is None
+
+
+def test_a_whole_file_that_nobody_else_uses_is_given_away(disk: Disk, folder: Path, tmp_path: Path) -> None:
+    one, used = keep(disk, "a", 100), disk.used
+    file, there = disk.get(one, 100), tmp_path / "written"
+    assert file is not None
+    number = os.fstat(file.descriptor).st_ino
+    disk.give(one, file, there)
+    assert (there.stat().st_ino, there.read_bytes()) == (number, content("a", 100))
+    assert disk.get(one, 100) is None
+    file.close()
+    assert disk.used == Used(used.bytes - cost(100), used.files - 1)
+    assert not [name for name in folder.glob("objects/*/*") if name.name == one.hex()]
+    assert keep(disk, "a", 100) == one, "it may be fetched again"
+
+
+def test_what_others_read_or_what_is_not_there_is_not_given_away(disk: Disk, tmp_path: Path) -> None:
+    there = tmp_path / "written"
+    one = keep(disk, "a", 100)
+    first, second = disk.get(one, 100), disk.get(one, 100)
+    filling = disk.begin(key_of("b", PIECE * 2), PIECE * 2)
+    assert first is not None
+    assert second is not None
+    for wanted, file in ((one, first), (key_of("b", PIECE * 2), filling)):
+        with pytest.raises(UsedError):
+            disk.give(wanted, file, there)
+    second.close()
+    disk.drop(one)
+    with pytest.raises(UsedError):
+        disk.give(one, first, there)
+    keep(disk, "a", 100)
+    with pytest.raises(UsedError):
+        disk.give(one, first, there)  # another file by now
+    assert not there.exists()
+    first.close()
+    filling.close()
+    last = disk.get(one, 100)
+    assert last is not None
+    with pytest.raises(FileNotFoundError):
+        disk.give(one, last, tmp_path / "no" / "folder")
+    last.close()
+    assert is_right(disk, "a", 100)
 
 
 def test_a_file_fills_and_is_whole_when_the_last_piece_is_there(disk: Disk, folder: Path) -> None:
