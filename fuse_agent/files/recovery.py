@@ -34,6 +34,13 @@ class Recovery:
         self._left: list[Stage] = []
 
     def begin(self, stage: Stage) -> None:
+        if stage.poisoned:  # it lacks a part
+            _LOG.error(
+                "a write to a file failed before a crash, so what the source has stays path=%r; write it again",
+                stage.note.path,
+            )
+            stage.remove()
+            return
         self._left.append(stage)
         self._work.soon(partial(self._recover, stage))
 

@@ -7,13 +7,17 @@ Each case has a disk of its own.
 from __future__ import annotations
 
 import errno
+import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from paddleflow_fuse.files.stage import Note, Stage, Staging
 
 from tests.support.agent_command import Command, command
 from tests.support.granted import until
@@ -198,3 +202,54 @@ def test_what_a_full_disk_cut_off_is_not_stored_and_what_was_there_stays(
     assert "a write to a file failed, so what the source has stays path=b'b'" in agent.said()
     until("there is room", lambda: _writes(agent.point / "b"))
     assert (source / "b").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("passthrough", ["true", "false"])
+def test_a_write_that_failed_is_told_at_the_close_also_with_room_again_and_by_another_worker(
+    agent: Command, disk: SmallDisk, passthrough: str
+) -> None:
+    """Rule 6."""
+    source = mount(agent, passthrough=passthrough)
+    (source / "a").write_bytes(b"old")
+    disk.fill(left=ENOUGH)
+    writer = Writer(agent.point / "a", 80 * MIB)
+    writer.go()
+    assert writer.code() == errno.ENOSPC
+    until("it is known", lambda: [_note(one)["poisoned"] for one in staged(agent)] == [errno.ENOSPC])
+    disk.empty()
+    os.kill(agent.status()["worker_pid"], signal.SIGKILL)
+    writer.go()
+    assert writer.code() == errno.ENOSPC
+    writer.ended()
+    assert (source / "a").read_bytes() == (agent.point / "a").read_bytes() == b"old"
+    until("nothing is left", lambda: staged(agent) == [])
+
+
+def _note(staged: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(staged.with_suffix(".json").read_text())
+    return found
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda stage: stage.write(8 * MIB, b"x" * 8 * MIB),
+        lambda stage: stage.allocate(0, 8 * MIB, 8 * MIB),
+        lambda stage: stage.copy(stage.descriptor, 0, 8 * MIB, 8 * MIB),
+    ],
+    ids=["write", "allocate", "copy"],
+)
+def test_whatever_the_disk_did_not_take_is_known_at_once_and_by_the_next(
+    disk: SmallDisk, act: Callable[[Stage], object]
+) -> None:
+    staging = Staging(disk.root / "staging")
+    stage = staging.begin(Note(b"file"))
+    stage.write(0, os.urandom(8 * MIB))
+    os.fsync(stage.descriptor)
+    disk.fill(left=MIB)
+    with failing(errno.ENOSPC):
+        act(stage)
+    other = staging.open(stage.number)
+    assert stage.poisoned == other.poisoned == errno.ENOSPC
+    stage.close()
+    other.close()

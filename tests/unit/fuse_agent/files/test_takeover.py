@@ -3,8 +3,15 @@
 
 from __future__ import annotations
 
+import errno
+import logging
+import tempfile
+from pathlib import Path
+
+import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
+from paddleflow_fuse.files.stage import Note, Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.records import ROOT, Known
@@ -36,3 +43,32 @@ def test_a_file_below_that_nobody_has_open_is_given_back(region: Region) -> None
 
     trio.run(take_over)
     assert bound == {1}
+
+
+def test_what_a_full_disk_cut_off_is_not_stored_after_a_crash(
+    region: Region, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source, before = ObjectSource(MemoryStore(), ""), Staging(tmp_path)
+    with tempfile.TemporaryFile() as file:
+        file.write(b"old")
+        file.flush()
+        version = source.store(b"file", file.fileno(), 3).version
+    for path, over in ((b"file", version), (b"new", b"")):
+        stage = before.begin(Note(path, over))
+        stage.write(0, b"lacks a part")
+        stage.poison(OSError(errno.ENOSPC, "the disk took no more"))
+        stage.close()
+
+    async def begin_anew() -> None:
+        async with trio.open_nursery() as nursery:
+            parts = Parts(
+                Nodes(region), Opens(region, lambda _number: False), source, Memory(1 << 20), staging=Staging(tmp_path)
+            )
+            FileSystem(nursery, parts, Settings())
+
+    trio.run(begin_anew)
+    assert [told.name for page in source.list(b"") for told in page.listed] == [b"file"]
+    assert bytes(source.read(b"file", version, 0, 100)) == b"old"
+    assert list(tmp_path.iterdir()) == []
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert [line.partition(" path=")[2] for line in said] == ["b'file'; write it again", "b'new'; write it again"]
