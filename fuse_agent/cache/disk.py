@@ -11,6 +11,7 @@ import errno
 import os
 import time
 from array import array
+from contextlib import suppress
 from dataclasses import asdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +21,7 @@ from .entries import KEY, WHOLE
 from .errors import FullError, UsedError
 from .file import File
 from .keeper import Keeper
-from .pieces import MapError, Pieces, checksums
+from .pieces import PIECE, MapError, Pieces, checksums
 from .room import Limits, Room, Used, beginning
 from .store import cost, read_map
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _SAME_USE: Final = 5
 # Seconds after which it is kept that something was used again.
 _ROUGHLY: Final = 600
+_STEP: Final = 8 * PIECE
 
 
 def key(fs_id: str, object_key: bytes, version: bytes, size: int) -> bytes:
@@ -148,6 +150,24 @@ class Disk:
         finally:
             file.close()
 
+    def adopt(self, key: bytes, path: Path, descriptor: int) -> None:
+        """A whole file that lies there, and that nobody writes to any more, is the cache's from now on. For a thread: it reads all of it.
+
+        :raises FullError:
+        """
+        room, size = self._room, os.fstat(descriptor).st_size
+        wanted = self._whole(size)
+        with room.taking(wanted) as coming:
+            sums = array("I")
+            for offset in range(0, size, _STEP):
+                sums.extend(checksums(memoryview(os.pread(descriptor, _STEP, offset))))
+            os.fchmod(descriptor, 0o444)
+            with room.lock, suppress(FileNotFoundError):  # somebody removed it
+                if coming.may_be(key):
+                    coming.store.adopt(path, key)
+                    coming.keep()
+                    room.add(key, size, int(self._clock()), sums)
+
     def give(self, key: bytes, file: File, path: Path) -> None:
         """A whole file, which only who asks uses, lies there from now on: it is none of the cache any more, and may be written to.
 
@@ -227,11 +247,7 @@ class Disk:
 
     def _put(self, key: bytes, view: memoryview) -> File | None:
         """None when it is there by now, or being removed."""
-        room, wanted = self._room, Used(cost(len(view)), 1)
-        if wanted.bytes > room.largest:
-            raise self._refusal(
-                f"{len(view)} bytes are more than a quarter of what the cache in {room.folder} may have."
-            )
+        room, wanted = self._room, self._whole(len(view))
         with room.taking(wanted) as coming:
             name, descriptor = coming.store.write_new(key, view)
             try:
@@ -247,6 +263,18 @@ class Disk:
                 if not coming.kept:
                     os.close(descriptor)
                     coming.store.unlink(name)
+
+    def _whole(self, size: int) -> Used:
+        """What a file takes that comes at once.
+
+        :raises FullError:
+        """
+        wanted = Used(cost(size), 1)
+        if wanted.bytes > self._room.largest:
+            raise self._refusal(
+                f"{size} bytes are more than a quarter of what the cache in {self._room.folder} may have."
+            )
+        return wanted
 
     def _refusal(self, reason: str) -> FullError:
         with self._room.lock:

@@ -100,6 +100,9 @@ class Store:
     def give(self, key: bytes, path: Path) -> None:
         os.rename(object_name(key), path, src_dir_fd=self._root)
 
+    def adopt(self, path: Path, key: bytes) -> None:
+        os.rename(path, object_name(key), dst_dir_fd=self._root)
+
     # --- files that fill ----------------------------------------------------------------------
 
     def open_filling(self, key: bytes) -> tuple[int, int]:

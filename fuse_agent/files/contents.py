@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ..cache.disk import key
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ..cache.file import File
     from ..cache.memory import Memory
     from ..metrics import Metrics
-    from ..nodes.records import Known
     from ..nodes.table import Nodes
     from ..sources.base import Source
     from .names import Names
@@ -145,9 +145,15 @@ class Contents:
         self._disk.give(content.digest, content.file, path)
         self.drop(content.node)
 
+    def adopt(self, digest: bytes, path: Path, descriptor: int) -> None:
+        """In a thread. A file that lies there holds just that, and is kept where there is room for it."""
+        if self._disk is not None and self._settings.block:
+            with suppress(FullError):
+                self._disk.adopt(digest, path, descriptor)
+
     def forget(self, node: int) -> bool:
         """What is kept of it; whether anything may have been. Who has it open reads on."""
-        digest = self._digest(node, self._nodes.known(node), self._nodes.version(node))
+        digest = self.digest(node)
         self.prefetched.gone(digest)
         if self._disk is None:
             return False
@@ -275,14 +281,15 @@ class Contents:
             raise ChangedError(path) from None
 
     def _find(self, node: int) -> Content:
-        known, version = self._nodes.known(node), self._nodes.version(node)
-        digest = self._digest(node, known, version)
-        content = Content(self, node, version, known.size, digest)
-        content.file = self._open(digest, known.size)
+        size, digest = self._nodes.known(node).size, self.digest(node)
+        content = Content(self, node, self._nodes.version(node), size, digest)
+        content.file = self._open(digest, size)
         content.path = self._names.path(node)
         return content
 
-    def _digest(self, node: int, known: Known, version: bytes) -> bytes:
+    def digest(self, node: int) -> bytes:
+        """By which what it holds is kept."""
+        known, version = self._nodes.known(node), self._nodes.version(node)
         return key(self._settings.identity, self._names.path(node), version or b"%x" % known.mtime, known.size)
 
     def _open(self, digest: bytes, size: int) -> File | None:

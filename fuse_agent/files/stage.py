@@ -118,6 +118,10 @@ class Stage:
             self.note = poisoned
 
     @property
+    def path(self) -> Path:
+        return self._folder / str(self.number)
+
+    @property
     def whole(self) -> bool:
         return self._present is None
 

@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ..cache.errors import UsedError
-from ..opens import Below
 from . import view
 from .admission import Admission
 from .ahead import Range, joined
+from .begun import Begun
 from .contents import LARGEST
 from .headroom import Headroom
 from .overtaken import Overtaken
 from .recovery import FIRST_PAUSE, LONGEST_PAUSE, Recovery
-from .stage import PIECE, Note, Stage, Staging, sum_if_compared
+from .stage import PIECE
 from .storing import OvertakenError, Storing
 
 if TYPE_CHECKING:
@@ -36,17 +35,15 @@ if TYPE_CHECKING:
     from ..opens import Opens
     from ..operations import Changes, Soon
     from ..sources.base import Found, Source
-    from .content import Content
     from .contents import Contents
     from .names import Names
+    from .stage import Stage, Staging
     from .view import Settings
     from .work import Work
 
 _LOG = logging.getLogger(__name__)
 # And between two looks whether a file is mapped still.
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 1.0
-# Larger ones that are only changed are not copied here to be written by the kernel: it would not tell what it wrote, and all were sent.
-PATCHED: Final = 64 << 20
 # Files that a status names; all are counted.
 _TOLD: Final = 100
 
@@ -64,6 +61,7 @@ class Writing:
         self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
         self._source, self._settings, self._work, self._staging = source, settings, work, staging
         self._stages: dict[int, Stage] = {}
+        self._begun = Begun(nodes, names, contents, opens, source, work, staging)
         self._storing = Storing(source, work)
         self.overtaken = Overtaken(staging, self._storing)
         self.recovery = Recovery(names, source, work, self._storing, self.overtaken)
@@ -138,13 +136,13 @@ class Writing:
 
         :param alone: it is to be the first of its name
         """
-        return self._enter(node, self._staging.begin(self._note(node)._replace(alone=alone)))
+        return self._enter(node, self._begun.empty(node, alone))
 
     async def begin_from(self, node: int) -> Stage:
-        """With what it holds already, of which as much is here as the disk has whole."""
+        """With what it holds already."""
         while node not in self._stages:  # of two at once, the first one's it is
             content = self._contents.of(node)
-            stage = await self._begun_from(node, content)
+            stage = await self._begun.copied(node, content)
             # Meanwhile another may have begun, stored and left.
             if node not in self._stages and self._contents.of(node) is content:
                 return self._enter(node, stage)
@@ -152,52 +150,9 @@ class Writing:
         return self._stages[node]
 
     async def take_over(self, node: int) -> Stage | None:
-        """The cached file itself that others read by the kernel, who so see what is written; None where it is not sure that they
-        read that and nobody else does."""
-        content = self._contents.of(node)
-        file = content.file
-        if file is None or not file.use():
-            return None
-        try:
-            sum_ = await self._work.change(sum_if_compared, file.descriptor, file.size)
-        finally:
-            file.close()
-        if node in self._stages:
-            return self._stages[node]
-        if not self._opens.is_alone_on(node, Below(content.digest, file)):
-            return None
-        note = self._note(node)
-        try:
-            stage = self._staging.begin(note, partial(self._contents.give, content))
-        except (
-            UsedError,
-            OSError,
-        ) as error:  # as where the disk has no room for a note, or is another than that of what is staged
-            _LOG.debug("a cached file is not written to path=%r reason=%r", note.path, str(error))
-            return None
-        stage.is_as_stored(sum_, self._times(node))
-        self._opens.share(node, stage.number)
-        return self._enter(node, stage)
-
-    def _times(self, node: int) -> tuple[int, int]:
-        known = self._nodes.known(node)
-        return known.atime, known.mtime
-
-    async def _begun_from(self, node: int, content: Content) -> Stage:
-        note, times = self._note(node), self._times(node)
-        is_patched = self._source.abilities.patches and content.size > PATCHED
-        if content.whole and content.file is not None and not is_patched:
-            stage = self._staging.begin(note)
-            if await self._work.change(stage.begin_as, content.file, content.size, times):
-                return stage
-        stage = self._staging.begin(note._replace(base=content.size))
-        os.utime(stage.descriptor, ns=times)
-        return stage
-
-    def _note(self, node: int) -> Note:
-        known = self._nodes.known(node)
-        mode = stat.S_IMODE(known.mode)
-        return Note(self._names.path(node), self._nodes.version(node), 0, mode, known.uid, known.gid)
+        """What others read by the kernel, where they can see what is written."""
+        stage = await self._begun.shared(node)
+        return self._enter(node, stage) if stage else self._stages.get(node)
 
     def _enter(self, node: int, stage: Stage) -> Stage:
         self._stages[node] = stage
@@ -357,8 +312,18 @@ class Writing:
             stage.say(stage.note._replace(waits=True))
             return
         del self._stages[node]
-        stage.remove()
+        if stage.whole and stage.seems_stored() and self._nodes.parent(node) and not stage.poisoned:
+            self._work.soon(partial(self._keep, stage, self._contents.digest(node)))
+        else:
+            stage.remove()
         self._nodes.unpin(node)
+
+    async def _keep(self, stage: Stage, digest: bytes) -> None:
+        """Whoever reads it next is served by the kernel."""
+        try:
+            await self._work.change(self._contents.adopt, digest, stage.path, stage.descriptor)
+        finally:
+            stage.remove()
 
     def _overtake(self, node: int, stage: Stage) -> None:
         """Once nobody has it open."""

@@ -77,6 +77,26 @@ def test_reads_through_the_agent(agent: Command, source: Path) -> None:
     assert found("pfs_blockcache_read_hist_seconds_count", tier="disk") == 2
 
 
+@pytest.mark.parametrize("size", [1000, 3 * MIB])
+def test_what_was_written_here_is_not_fetched(agent: Command, source: Path, size: int) -> None:
+    agent.mount(f"local:/{source}")
+    data = os.urandom(size)
+    (agent.point / "file").write_bytes(data)
+    until("it is cached", lambda: counted(agent)("pfs_cache_used_bytes", tier="disk") >= size)
+    for turn in range(2):
+        assert (agent.point / "file").read_bytes() == data
+        with (agent.point / "file").open("r+b") as file:
+            file.write(b"%d" % turn)
+        data = b"%d" % turn + data[1:]
+        until("it is cached again", lambda: not any(agent.cache.glob("*/staging/*")))
+    assert (agent.point / "file").read_bytes() == (source / "file").read_bytes() == data
+    assert reads(agent)[1] == 0
+    agent("umount", str(agent.point))
+    agent.mount(f"local:/{source}")
+    assert (agent.point / "file").read_bytes() == data
+    assert reads(agent) == (1, 0)
+
+
 def test_what_is_fetched_before_anybody_wants_it(agent: Command, source: Path) -> None:
     size = 24 * MIB
     (source / "large").write_bytes(os.urandom(size))

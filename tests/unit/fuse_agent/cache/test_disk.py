@@ -92,6 +92,40 @@ def test_what_others_read_or_what_is_not_there_is_not_given_away(disk: Disk, tmp
     assert is_right(disk, "a", 100)
 
 
+@pytest.mark.parametrize("size", [0, 100, 9 * PIECE + 1])
+def test_a_file_that_is_whole_already_is_taken_in(folder: Path, tmp_path: Path, size: int) -> None:
+    there = tmp_path / "written"
+    there.write_bytes(content("a", size))
+    with opened(folder, boot="one") as disk, there.open("rb") as file:
+        disk.adopt(key_of("a", size), there, file.fileno())
+        assert not there.exists()
+        assert is_right(disk, "a", size)
+        assert disk.used == Used(cost(size), 1)
+    with opened(folder, boot="another") as later:
+        assert later.verify(key_of("a", size))
+        assert is_right(later, "a", size)
+
+
+def test_a_file_that_there_is_no_room_for_or_is_there_is_not_taken_in(disk: Disk, tmp_path: Path) -> None:
+    there = tmp_path / "written"
+    one = keep(disk, "a", 100)
+    there.write_bytes(b"." * 100)
+    with there.open("rb") as file:
+        disk.adopt(one, there, file.fileno())
+    assert there.exists()
+    assert is_right(disk, "a", 100)
+    with there.open("rb") as file:
+        there.unlink()
+        disk.adopt(key_of("b", 100), there, file.fileno())
+    assert disk.get(key_of("b", 100), 100) is None
+    assert not disk.off
+    there.touch()
+    os.truncate(there, 1 << 40)
+    with there.open("rb") as file, pytest.raises(FullError):
+        disk.adopt(key_of("c", 1 << 40), there, file.fileno())
+    assert disk.used.files == 1
+
+
 def test_a_file_fills_and_is_whole_when_the_last_piece_is_there(disk: Disk, folder: Path) -> None:
     size = 3 * PIECE + 100
     data = content("a", size)

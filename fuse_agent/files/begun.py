@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is written begins empty, as a copy of what is cached, as that itself, or as a file of which nothing is here yet."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ..cache.errors import UsedError
+from ..opens import Below
+from .stage import Note, sum_if_compared
+
+if TYPE_CHECKING:
+    from ..nodes.table import Nodes
+    from ..opens import Opens
+    from ..sources.base import Source
+    from .content import Content
+    from .contents import Contents
+    from .names import Names
+    from .stage import Stage, Staging
+    from .work import Work
+
+_LOG = logging.getLogger(__name__)
+# Larger ones that are only changed are not copied here to be written by the kernel: it would not tell what it wrote, and all were sent.
+PATCHED: Final = 64 << 20
+
+
+class Begun:
+    def __init__(
+        self, nodes: Nodes, names: Names, contents: Contents, opens: Opens, source: Source, work: Work, staging: Staging
+    ) -> None:
+        self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
+        self._source, self._work, self._staging = source, work, staging
+
+    def empty(self, node: int, alone: bool) -> Stage:
+        """
+        :param alone: it is to be the first of its name
+        """
+        return self._staging.begin(self._note(node)._replace(alone=alone))
+
+    async def copied(self, node: int, content: Content) -> Stage:
+        """With what it holds already, of which as much is here as the disk has whole."""
+        note, times = self._note(node), self._times(node)
+        is_patched = self._source.abilities.patches and content.size > PATCHED
+        if content.whole and content.file is not None and not is_patched:
+            stage = self._staging.begin(note)
+            if await self._work.change(stage.begin_as, content.file, content.size, times):
+                return stage
+        stage = self._staging.begin(note._replace(base=content.size))
+        os.utime(stage.descriptor, ns=times)
+        return stage
+
+    async def shared(self, node: int) -> Stage | None:
+        """The cached file itself that others read by the kernel, who so see what is written; None where it is not sure that they
+        read that and nobody else does."""
+        content = self._contents.of(node)
+        file = content.file
+        if file is None or not file.use():
+            return None
+        try:
+            sum_ = await self._work.change(sum_if_compared, file.descriptor, file.size)
+        finally:
+            file.close()
+        if not self._opens.is_alone_on(node, Below(content.digest, file)):
+            return None
+        note = self._note(node)
+        try:
+            stage = self._staging.begin(note, partial(self._contents.give, content))
+        except (UsedError, OSError) as error:  # as of a disk that has no room for a note, or is not that of the cache
+            _LOG.debug("a cached file is not written to path=%r reason=%r", note.path, str(error))
+            return None
+        stage.is_as_stored(sum_, self._times(node))
+        self._opens.share(node, stage.number)
+        return stage
+
+    def _times(self, node: int) -> tuple[int, int]:
+        known = self._nodes.known(node)
+        return known.atime, known.mtime
+
+    def _note(self, node: int) -> Note:
+        known = self._nodes.known(node)
+        mode = stat.S_IMODE(known.mode)
+        return Note(self._names.path(node), self._nodes.version(node), 0, mode, known.uid, known.gid)
