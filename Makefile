@@ -145,6 +145,7 @@ lock: env ## Resolve locks/*.txt anew, with hashes
 	@for name in dev play image-build; do $(lock) locks/$$name.in --output-file locks/$$name.txt; done
 	@$(lock) --extra all pyproject.toml --output-file locks/image.txt
 	@$(lock) --extra sources --extra hdfs --extra sftp --extra vault --constraint locks/image.txt pyproject.toml locks/agent.in --output-file locks/agent.txt
+	@$(lock) --no-deps --constraint locks/image.txt locks/agent-pyfuse3.in --output-file locks/agent-pyfuse3.txt
 
 lock = $(BUILD)/venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 

@@ -38,7 +38,8 @@ def build(output: Path = OUTPUT) -> Path:
     shutil.copytree(stage / "crds", stage / "roles/crds/files")
     for lock in ("image.txt", "image-build.txt"):
         shutil.copyfile(stage / "locks" / lock, stage / "roles/images/files" / lock)
-    shutil.copyfile(stage / "locks/agent.txt", stage / "roles/fuse_agent/files/agent.txt")
+    for lock, name in (("agent", "agent"), ("agent-pyfuse3", "pyfuse3"), ("image-build", "pyfuse3-build")):
+        shutil.copyfile(stage / f"locks/{lock}.txt", stage / f"roles/fuse_agent/files/{name}.txt")
     ansible_galaxy("collection", "build", "--force", "--output-path", str(output), str(stage))
     galaxy = yaml.safe_load((stage / "galaxy.yml").read_text(encoding="utf-8"))
     tarball = output / f"{galaxy['namespace']}-{galaxy['name']}-{galaxy['version']}.tar.gz"

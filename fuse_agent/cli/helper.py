@@ -36,7 +36,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if refused:
         print(f"{given.point} is not mounted. These options cannot be kept: {'; '.join(refused)}.", file=sys.stderr)
         return 1
-    own = dict.fromkeys(("secrets", "log", "run"), "")
+    own = {"secrets": "", "log": "", "run": given.run}
     for one in list(options):
         name, _equals, value = one.partition("=")
         if name in own:
@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-f", dest="fake", action="store_true", help="mount nothing")
     for letter in "snv":
         parser.add_argument(f"-{letter}", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--run", default="", help=argparse.SUPPRESS)
     parser.add_argument("-t", dest="type", help=argparse.SUPPRESS)
     return parser
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brings the file systems of this machine to what is declared; the plan is read as JSON, and what was done is said as JSON.
 
-`up` sets parameters of the module fuse, then mounts, mounts anew, unmounts, and moves to the release that is installed; `down` takes everything
-away. With `check` in the plan they only say what they would do.
+`up` sets parameters of the module fuse, then mounts, mounts anew, unmounts, and moves to the release that is installed, and brings the exporter to
+what is wanted; `down` takes everything away. With `check` in the plan they only say what they would do.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from paddleflow_core.model import mount as model
 
 from ..files.folders import caches
+from . import exporter
 from .agents import TroubleError
 from .decide import Agent, Step, Wanted, is_due, is_ours
 from .machine import Machine, Places, remove_empty, waits
@@ -98,6 +99,7 @@ def up(task: _Task) -> None:
     for agent in there if task.check else task.machine.agents():
         if agent.socket not in remade and is_due(agent, str(task.places.releases), release.name):
             task.tried(partial(task.machine.move, agent, release))
+    task.tried(partial(_exporter, task, task.plan["exporter"]))
 
 
 def down(task: _Task) -> None:
@@ -123,8 +125,13 @@ def down(task: _Task) -> None:
     for name, one in known.items():
         wanted = Wanted(name, "absent", _real(one.get("point", "")), "")
         task.tried(partial(machine.bring, wanted, _of(name, ours)))
+    task.tried(partial(_exporter, task, []))
     if not task.problems:
         _remove(task, roots)
+
+
+def _exporter(task: _Task, wanted: list[str]) -> None:
+    exporter.bring(task.machine, task.services, wanted, task.machine.patience)
 
 
 def _remove(task: _Task, roots: list[Path]) -> None:

@@ -61,6 +61,8 @@ class Step(Enum):
     LOAD = "load"
     SET = "set"
     REMOVE = "remove"
+    START = "start"
+    STOP = "stop"
 
     def told(self, what: str, check: bool) -> str:
         if self is Step.MOVE:
@@ -74,6 +76,7 @@ _DONE: Final = {
     Step.FORGET: "forgot",
     Step.SET: "set",
     Step.REMOVE: "removed",
+    Step.STOP: "stopped",
 }
 
 

@@ -47,12 +47,13 @@ class Places(NamedTuple):
 
 class Machine:
     """
+    :ivar patience: seconds that one of them may take for one thing
     :ivar did: what was done, or in a check would be, in words
     :ivar kept: what stays although it was to go, and why
     """
 
     def __init__(self, places: Places, services: Services, patience: float, *, check: bool, force: bool) -> None:
-        self._places, self._services, self._patience = places, services, patience
+        self._places, self._services, self.patience = places, services, patience
         self._check, self._force = check, force
         self.did: list[str] = []
         self.kept: list[str] = []
@@ -117,7 +118,7 @@ class Machine:
             elif step is Step.ENABLE:
                 self.do(step, name, partial(services.enable, name))
             elif step is Step.DISABLE:
-                self.do(step, name, partial(services.stop, name, self._patience))
+                self.do(step, name, partial(services.stop, name, self.patience))
             else:
                 found = [(folder, files) for folder, mounted, files in caches(self._root(name)) if mounted == point]
                 self._note_waiting(found)
@@ -135,7 +136,7 @@ class Machine:
             there = any(one.label == wanted.label and one.serves for one in self.agents())
             return "mounted" if there else "failed" if self._services.has_failed(wanted.name) else ""
 
-        if until(settled, self._patience) != "mounted":
+        if until(settled, self.patience) != "mounted":
             raise TroubleError(
                 f"{wanted.name} is not mounted on {wanted.point}, which is tried again and again. It says: {self._services.says(wanted.name)}"
             )
@@ -154,17 +155,17 @@ class Machine:
                     f"{point} stays mounted, since it is used by {users}. End them and run again; or take it from them with fuse_agent_force."
                 ) from None
         elif name and self._services.is_up(name):
-            self._services.stop(name, self._patience)
+            self._services.stop(name, self.patience)
         else:
             ask(agent.socket, "stop")
-        if agent and not wait_for_end(agent.pid, self._patience):
+        if agent and not wait_for_end(agent.pid, self.patience):
             raise TroubleError(f"The agent {agent.pid} of {point} does not end. See its log, then run again.")
 
     def require_stored(self, agent: Agent) -> None:
         """
         :raises TroubleError: that names what its store does not take
         """
-        found = unsaved(agent, self._patience, self.roots())
+        found = unsaved(agent, self.patience, self.roots())
         if found:
             raise TroubleError(
                 f"{agent.point} holds {count(found)} that its store does not take and that nobody else has: {some(found)}. Mend the store and "
@@ -206,7 +207,7 @@ class Machine:
 
     def _move(self, agent: Agent, release: Path) -> None:
         device = _device(agent.point)
-        answer = ask(agent.socket, "upgrade-supervisor", self._patience)
+        answer = ask(agent.socket, "upgrade-supervisor", self.patience)
 
         def moved() -> bool:
             with suppress(OSError, ValueError):  # for a moment nobody answers
@@ -216,7 +217,7 @@ class Machine:
                 )
             return False
 
-        if "error" in answer or not until(moved, self._patience) or _device(agent.point) != device:
+        if "error" in answer or not until(moved, self.patience) or _device(agent.point) != device:
             why = answer.get("error", "the new code does not serve")
             raise TroubleError(f"{agent.point} is not served by {release}: {why}. See its log, then run again.")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 from .agents import TroubleError, until
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _STOPS: Final = 10.0
+_PID, _WANTED = slice(12, 16), 17  # in runsv's status
 _LINES: Final = 5  # of a log, in a message
+# No file system can have this name.
+EXPORTER: Final = "_exporter"
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -40,6 +44,9 @@ class Services(Protocol):
 
     def says(self, name: str) -> str:
         """What its log ends with."""
+
+    def process(self, name: str) -> int:
+        """Of one that runs; of all others 0."""
 
     def reload(self) -> None: ...
 
@@ -69,6 +76,10 @@ class Systemd:
     def says(self, name: str) -> str:
         return _run("journalctl", "--no-pager", "--output=cat", f"--lines={_LINES}", "--unit", _unit(name))[1]
 
+    def process(self, name: str) -> int:
+        text = _run("systemctl", "show", "--property=MainPID", "--value", _unit(name))[1]
+        return int(text) if text.isdecimal() else 0
+
     def reload(self) -> None:
         _do("systemctl", "daemon-reload")
 
@@ -91,9 +102,12 @@ class Runit:
         (self._log / name).mkdir(parents=True, exist_ok=True)
         for link in ("run", "finish", "log/run"):
             if not (folder / link).is_symlink():
-                (folder / link).symlink_to(self._base / "supervised" / link.replace("/", "-"))
+                own = "exporter-" if name == EXPORTER and link == "run" else ""
+                (folder / link).symlink_to(self._base / "supervised" / f"{own}{link.replace('/', '-')}")
         if self._is_watched(name):
             _run("sv", "-w", str(int(_STOPS)), "down", str(folder))  # it may have failed, and wait to be started again
+            # Where none ran at that moment, sv has not waited; and what it takes for wanted already, it tells nobody.
+            until(lambda: self._is_down(name), _STOPS)
             _do("sv", "up", str(folder))
             return
         null = subprocess.DEVNULL
@@ -136,6 +150,11 @@ class Runit:
             return "nothing"
         return "\n".join(text.splitlines()[-_LINES:])
 
+    def process(self, name: str) -> int:
+        with suppress(OSError, ValueError):  # while none runs it says nothing
+            return int((self._folder(name) / "supervise/pid").read_text(encoding="ascii"))
+        return 0
+
     def reload(self) -> None:
         """Nothing is read before it is started."""
 
@@ -148,6 +167,11 @@ class Runit:
         except OSError:
             return ""
 
+    def _is_down(self, name: str) -> bool:
+        """As runsv has it: no process, and none wanted."""
+        status = (self._folder(name) / "supervise/status").read_bytes()
+        return status[_PID] == bytes(4) and status[_WANTED] == ord("d")
+
     def _is_watched(self, name: str) -> bool:
         """runsv holds the reading end of this pipe open for as long as it lives."""
         try:
@@ -158,7 +182,7 @@ class Runit:
 
 
 def _unit(name: str) -> str:
-    return f"paddleflow-fuse@{name}.service"
+    return "paddleflow-fuse-exporter.service" if name == EXPORTER else f"paddleflow-fuse@{name}.service"
 
 
 def _run(*command: str, seconds: float = 60.0) -> tuple[int, str]:

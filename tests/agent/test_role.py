@@ -9,6 +9,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,6 +27,7 @@ from tests.support.agent_client import content
 from tests.support.agent_mounts import Client, until
 from tests.support.agent_role import Machine
 from tests.support.minio import KEYS, Minio, minio
+from tests.support.prometheus import read
 from tests.support.relay import Relay
 
 pytestmark = pytest.mark.extended  # plays that install and upgrade take minutes
@@ -87,6 +92,21 @@ def stored(server: Minio, bucket: Options, key: str) -> bytes:
     return bytes(server.client.get_object(Bucket=bucket.bucket, Key=key)["Body"].read()) if found["KeyCount"] else b""
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
+
+
+def told_by(exporter: str) -> set[str] | None:
+    """The mounts that it knows; nothing of one that is not there."""
+    try:
+        with urllib.request.urlopen(f"http://{exporter}/metrics", timeout=10) as answer:
+            found = read(answer.read().decode())
+    except urllib.error.URLError:
+        return None
+    return {dict(labels)["mp"] for name, labels in found.values if name == "pfs_up"}
+
+
 def address(server: Minio) -> tuple[str, int]:
     parts = urlsplit(server.url)
     assert parts.hostname
@@ -107,10 +127,13 @@ def test_from_a_bare_machine_to_a_bare_machine(fresh: Machine, source: Path, tmp
             stack.callback(relay.close)
             local = fresh.mount("local", f"local:/{source}")
             fresh.declared = [local, bucket_of(fresh, "corpus", bucket, f"http://127.0.0.1:{relay.port}")]
+            exporter = f"127.0.0.1:{free_port()}"
+            fresh.variables |= {"fuse_agent_exporter": True, "fuse_agent_exporter_listen": exporter}
 
             checked = fresh.play("--check", "--diff").ok()
             assert fresh.files() == before
             assert "would mount corpus on" in checked.output
+            assert f"would start the exporter at {exporter}" in checked.output
 
             first = fresh.play("--diff", "-vvv").ok()
             # What is mounted on a bare machine is said by a task of its own, since nothing is there that could be asked.
@@ -141,6 +164,7 @@ def test_from_a_bare_machine_to_a_bare_machine(fresh: Machine, source: Path, tmp
             for arguments in ([], ["--check", "--diff"]):
                 assert fresh.play(*arguments).ok().changed_tasks() == []
             assert len(fresh.mounted()) == 2
+            assert told_by(exporter) == {str(fresh.point(name)) for name in ("local", "corpus")}
             writer = stack.enter_context((fresh.point("corpus") / "new").open("wb", buffering=0))
 
         # The store is gone.
@@ -164,6 +188,54 @@ def test_from_a_bare_machine_to_a_bare_machine(fresh: Machine, source: Path, tmp
     assert fresh.processes() == []
     assert fresh.files() == before
     assert fresh.play(fuse_agent_state="absent").ok().changed_tasks() == []
+
+
+def test_an_exporter_is_moved_and_taken_away_and_mount_knows_the_type(machine: Machine, source: Path) -> None:
+    machine.declared = [machine.mount("still", f"local:/{source}")]
+    first, second = (f"127.0.0.1:{free_port()}" for _time in range(2))
+    for address in (first, second):
+        wanted = {"fuse_agent_exporter": True, "fuse_agent_exporter_listen": address}
+        checked = machine.play("--check", **wanted).ok()
+        assert checked.changed_tasks() == machine.play(**wanted).ok().changed_tasks()
+        assert told_by(address) == {str(machine.point("still"))}
+    assert told_by(first) is None
+    assert "would stop the exporter" in machine.play("--check").ok().output
+    machine.play().ok()
+    assert told_by(second) is None
+    assert "give an address with its port" in machine.play(**{**wanted, "fuse_agent_exporter_listen": "8993"}).output
+
+    helper, point = machine.folder / "sbin/mount.paddleflow", machine.folder / "by-hand"
+    point.mkdir()
+    options = f"rw,data-cache-path={machine.folder}/cache/2,free-space-ratio=0.1,log={machine.folder}/log/by-hand"
+    subprocess.run([helper, f"local:/{source}", point, "-o", options], check=True)
+    assert (point / "file1").read_bytes() == content("file1", SIZE)
+    machine.command("umount", str(point)).check_returncode()
+    point.rmdir()
+
+    without = {"fuse_agent_mount_helper": False}
+    assert machine.play("--check", **without).ok().changed_tasks() == machine.play(**without).ok().changed_tasks()
+    assert not helper.exists()
+    helper.write_text("another's")
+    refused = machine.play()
+    assert refused.code == 2
+    assert f"{helper} on localhost is not the link of this role" in refused.output
+    assert machine.play(**without).ok().changed_tasks() == []
+    assert helper.read_text() == "another's"
+    helper.unlink()
+
+
+def test_pyfuse3_is_compiled_where_it_is_asked_for(fresh: Machine, source: Path) -> None:
+    before = fresh.files()
+    fresh.declared = [fresh.mount("still", f"local:/{source}", {"session": "pyfuse3"})]
+    fresh.variables |= {"fuse_agent_pyfuse3": True}
+    checked = fresh.play("--check").ok()
+    first = fresh.play().ok()
+    assert [WOULD if task == BRING else task for task in first.changed_tasks()] == checked.changed_tasks()
+    assert fresh.status("still")["mount"]["session"] == "pyfuse3"
+    assert (fresh.point("still") / "file1").read_bytes() == content("file1", SIZE)
+    assert fresh.play().ok().changed_tasks() == []
+    fresh.play(fuse_agent_state="absent").ok()
+    assert fresh.files() == before
 
 
 def test_only_what_was_changed_is_mounted_anew(machine: Machine, source: Path, server: Minio, bucket: Options) -> None:

@@ -39,6 +39,7 @@ class Machine:
             "fuse_agent_run_dir": str(folder / "run/fuse"),
             "fuse_agent_log_dir": str(folder / "log/fuse"),
             "fuse_agent_bin_dir": str(folder / "bin"),
+            "fuse_agent_sbin_dir": str(folder / "sbin"),
             "fuse_agent_python": PYTHON,
             "fuse_agent_supervisor": "runit",
             "fuse_agent_patience": 30,
@@ -46,6 +47,7 @@ class Machine:
         }
         for name in (
             "bin",
+            "sbin",
             "cache",
             "home",
             "home/.ansible/tmp",

@@ -32,6 +32,7 @@ def look(plan: dict[str, Any]) -> dict[str, Any]:
             if not path.name.startswith(".") and not (path / "complete").exists()
         ),
         "current": Path(os.readlink(base / "current")).name if (base / "current").is_symlink() else "",
+        "helper": link(*plan["helper"]),
         "there": [path for path in plan["there"] if os.path.lexists(path)],
     }
 
@@ -43,6 +44,13 @@ def first(*command: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.partition("\n")[0] if done.returncode == 0 else ""
+
+
+def link(path: str, target: str) -> str:
+    """Whose it is."""
+    if not os.path.lexists(path):
+        return ""
+    return "ours" if os.path.islink(path) and os.readlink(path) == target else "foreign"
 
 
 def number(version: str) -> int:

@@ -67,7 +67,7 @@ def test_each_step_is_told_in_words() -> None:
     would = [step.told("x", check=True) for step in Step]
     assert done == [
         "unmounted x", "mounted x", "enabled x", "disabled x", "forgot x", "moved x to the release that is installed now", "loaded x",
-        "set x", "removed x",
+        "set x", "removed x", "started x", "stopped x",
     ]  # fmt: skip
     assert all(text.startswith("would ") for text in would)
     assert len(set(would)) == len(would)

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 from paddleflow_fuse.declared.agents import TroubleError
-from paddleflow_fuse.declared.services import Systemd
+from paddleflow_fuse.declared.services import EXPORTER, Runit, Systemd
 
 STAND_IN = """#!/bin/sh
 echo "$@" >> {calls}
 case "$1 $*" in
   *broken*) echo "Unit broken not found."; exit 5 ;;
   is-enabled*idle*) exit 1 ;;
+  *MainPID*corpus*) echo 4711 ;;
+  *MainPID*) echo 0 ;;
   show*waits*) printf 'ActiveState=activating\\nSubState=auto-restart\\n' ;;
   show*) printf 'ActiveState=active\\nSubState=running\\n' ;;
 esac
@@ -47,7 +49,17 @@ def test_how_it_is(calls: Path) -> None:
     assert not Systemd().is_up("idle")
     assert Systemd().has_failed("waits")
     assert not Systemd().has_failed("corpus")
+    assert (Systemd().process("corpus"), Systemd().process("idle")) == (4711, 0)
     assert calls.exists()
+
+
+def test_the_exporter_has_a_unit_of_its_own(calls: Path) -> None:
+    Systemd().enable(EXPORTER)
+    assert calls.read_text() == "enable paddleflow-fuse-exporter.service\n"
+
+
+def test_what_runit_does_not_watch_does_not_run(tmp_path: Path) -> None:
+    assert Runit(tmp_path, tmp_path).process(EXPORTER) == 0
 
 
 @pytest.mark.usefixtures("calls")

@@ -22,6 +22,8 @@ from tools import tree
 ROLE = tree.ROOT / "roles/fuse_agent"
 SPECIFICATION = yaml.safe_load((ROLE / "meta/argument_specs.yml").read_text(encoding="utf-8"))
 UNIT = "paddleflow-fuse@.service"
+EXPORTER = "paddleflow-fuse-exporter.service"
+needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 # What gives a service mounts of its own, by systemd.exec(5): what it mounts would be seen by nobody else.
 OWN_MOUNTS = (
     "ProtectSystem", "ProtectHome", "PrivateTmp", "PrivateDevices", "PrivateUsers", "ProtectKernelTunables", "ProtectKernelModules",
@@ -43,6 +45,7 @@ def rendered(name: str, **changed: Any) -> str:
         "fuse_agent_run_dir": "/run/paddleflow/fuse",
         "fuse_agent_log_dir": "/var/log/paddleflow/fuse",
         "fuse_agent_command": "/usr/local/bin/paddleflow-fuse",
+        "fuse_agent_exporter_argv": ["/opt/paddleflow/fuse/releases/a/bin/python", "-P", "exporter"],
         "fuse_agent_stop_seconds": 90,
         "fuse_agent_nofile": 1048576,
         "fuse_agent_look": {"systemd_version": 252},
@@ -84,14 +87,36 @@ def test_what_only_newer_systemd_knows_is_said_to_that_alone() -> None:
     assert newer["FileDescriptorStorePreserve"] == "restart"
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
+def test_the_exporter_is_root_with_nothing_that_root_may() -> None:
+    """The agents' sockets are for their user alone."""
+    found = settings(rendered(EXPORTER))
+    assert found["ExecStart"] == "/opt/paddleflow/fuse/releases/a/bin/python -P exporter"
+    assert (found["CapabilityBoundingSet"], found["NoNewPrivileges"], found["ProtectSystem"]) == ("", "yes", "strict")
+    assert "User" not in found
+
+
+@needs_systemd
+def test_systemd_finds_the_exporter_well_guarded(tmp_path: Path) -> None:
+    """Of ten, where less is better; what is left is that it is root and speaks with the network."""
+    (tmp_path / EXPORTER).write_text(rendered(EXPORTER))
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=25", str(tmp_path / EXPORTER)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_systemd
+@pytest.mark.parametrize(("unit", "instance"), [(UNIT, "paddleflow-fuse@corpus.service"), (EXPORTER, EXPORTER)])
+def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path, unit: str, instance: str) -> None:
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    (tmp_path / UNIT).write_text(rendered(UNIT, fuse_agent_argv=[str(program), "-P", "-m"]))
-    named = tmp_path / "paddleflow-fuse@corpus.service"
-    named.symlink_to(UNIT)
+    text = rendered(unit, fuse_agent_argv=[str(program), "-P", "-m"], fuse_agent_exporter_argv=[str(program)])
+    (tmp_path / unit).write_text(text)
+    named = tmp_path / instance
+    if instance != unit:
+        named.symlink_to(unit)
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(named)],
         capture_output=True,
@@ -102,7 +127,17 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["runit-run.j2", "runit-finish.j2", "runit-log-run.j2", "paddleflow-fuse.j2"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "runit-run.j2",
+        "runit-finish.j2",
+        "runit-log-run.j2",
+        "runit-exporter-run.j2",
+        "paddleflow-fuse.j2",
+        "mount.paddleflow.j2",
+    ],
+)
 def test_scripts_are_scripts(name: str) -> None:
     text = rendered(name)
     assert text.startswith("#!/bin/sh\n# Written by paddleflow.core.fuse_agent.")
@@ -136,6 +171,7 @@ def look(tmp_path: Path, *secrets: Path) -> dict[str, Any]:
     plan = {
         "config": str(tmp_path / "etc"), "base": str(tmp_path / "opt"), "python": sys.executable, "fuse_conf": str(tmp_path / "fuse.conf"),
         "secrets_files": [str(path) for path in secrets], "there": [str(tmp_path / "etc"), str(tmp_path / "nothing")],
+        "helper": [str(tmp_path / "mount.paddleflow"), "/usr/local/bin/mount.paddleflow"],
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, str(ROLE / "files/fuse_look.py"), json.dumps(plan)], capture_output=True, text=True, check=True
@@ -149,7 +185,7 @@ def test_a_bare_machine_has_nothing(tmp_path: Path) -> None:
     assert found["python"] == ".".join(map(str, sys.version_info[:3]))
     for name in ("mounts", "secrets", "releases", "unfinished", "there"):
         assert found[name] == [], name
-    assert (found["current"], found["fuse_conf"]) == ("", False)
+    assert (found["current"], found["fuse_conf"], found["helper"]) == ("", False, "")
     assert found["foreign"] == [str(tmp_path / "keys.json")]
 
 
@@ -166,3 +202,13 @@ def test_what_an_earlier_run_left_is_seen(tmp_path: Path) -> None:
     assert look(tmp_path, tmp_path / "etc/secrets/corpus.json")["foreign"] == [
         str(tmp_path / "etc/secrets/corpus.json")
     ]
+
+
+def test_what_mount_calls_may_be_anothers(tmp_path: Path) -> None:
+    path = tmp_path / "mount.paddleflow"
+    for target, whose in (("/usr/local/bin/mount.paddleflow", "ours"), ("/usr/bin/mount.other", "foreign")):
+        path.symlink_to(target)
+        assert look(tmp_path)["helper"] == whose
+        path.unlink()
+    path.touch()
+    assert look(tmp_path)["helper"] == "foreign"
