@@ -179,9 +179,15 @@ def _by_fusermount(point: Path, source: str, options: Options) -> int:
     with ours, theirs:
         command = ["fusermount3", "-o", ",".join(words), "--", str(point)]
         environment = {**os.environ, "_FUSE_COMMFD": str(theirs.fileno())}
-        done = subprocess.run(
-            command, env=environment, pass_fds=(theirs.fileno(),), capture_output=True, text=True, check=False
-        )
+        try:
+            done = subprocess.run(
+                command, env=environment, pass_fds=(theirs.fileno(),), capture_output=True, text=True, check=False
+            )
+        except FileNotFoundError:
+            raise MountError(
+                errno.ENOENT, f"Cannot mount {source} on {point}: there is no fusermount3, by which who is not root mounts. Install the package fuse3.",
+                str(point),
+            ) from None  # fmt: skip
         if done.returncode:
             raise MountError(0, f"Cannot mount {source} on {point}: {done.stderr.strip()}", str(point))
         _data, (descriptor,), _flags, _address = socket.recv_fds(ours, 1, 1)

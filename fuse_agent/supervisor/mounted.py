@@ -159,7 +159,7 @@ def _can_pyfuse3(settings: Settings, why: str = "") -> None:
     if importlib.util.find_spec("pyfuse3") is None:
         raise LackingError(
             f"{why}The session pyfuse3 needs the Python package pyfuse3 (3.5), which is not installed beside the agent: {sys.executable} -m pip "
-            "install pyfuse3. It is compiled, with gcc, pkg-config and libfuse3-dev."
+            "install pyfuse3. It is compiled, with gcc, pkg-config and libfuse3-dev. The role fuse_agent does it where fuse_agent_pyfuse3 is true."
         )
 
 
@@ -169,7 +169,7 @@ def _make(settings: Settings, session: str) -> Mount:
     try:
         agreed, lacks = begin(fuse, settings.wish) if session == Session.DIRECT else by_libfuse(settings.wish)
         device = [one.device for one in mount.mounts() if one.point == str(settings.point)][-1]
-        lacks += limits()
+        lacks += [*settings.in_vain, *limits()]
         region = Region.create()
         held["region"] = os.dup(region.descriptor)
         region.close()

@@ -36,6 +36,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
 }
 _WORDS: Final = {bool: "true or false", int: "a whole number from 0", float: "a number from 0", str: "a text"}
 _LEAST: Final = 0
+_OF_ROOT: Final = "reads at the speed of the disk below (only root gets passthrough)"
 _SESSIONS: Final = ("auto", Session.DIRECT, Session.PYFUSE3)
 _WORKER: Final = (sys.executable, "-P", "-m", "paddleflow_fuse.worker")
 
@@ -53,6 +54,7 @@ class Settings(NamedTuple):
     source: str
     mount: Options
     wish: Wish
+    in_vain: tuple[str, ...]  # what was wished and only root gets, in words
     session: str  # auto, or one that is named
     read_ahead_kib: int
     run: Path  # the folder of the socket by which a mount is asked and told
@@ -99,6 +101,7 @@ def parse(text: str | bytes) -> Settings:
         raise SettingsError(
             f"session of the configuration is {value['session']!r}; give one of {', '.join(_SESSIONS)}."
         )
+    is_root = os.geteuid() == 0
     return Settings(
         # Now, since a path is looked up in vain for as long as nobody serves what is mounted there.
         point=Path(os.path.realpath(Path(point).parent), Path(point).name),
@@ -107,12 +110,13 @@ def parse(text: str | bytes) -> Settings:
         wish=Wish(
             read_only=value["read_only"],
             without_open=value["without_open"],
-            passthrough=value["passthrough"] if os.geteuid() == 0 else 0,
+            passthrough=value["passthrough"] if is_root else 0,
             idmapped=value["idmapped"],
             refuses_locks=value["refuses_locks"],
             largest=value["largest"],
             read_ahead=value["read_ahead_kib"] << 10,
         ),
+        in_vain=(_OF_ROOT,) if value["passthrough"] and not is_root else (),
         session=value["session"],
         read_ahead_kib=value["read_ahead_kib"],
         run=Path(value["run"]),
