@@ -72,7 +72,7 @@ def test_his_mount_goes_on_after_its_worker_and_is_his_alone(mounted: User) -> N
 
 def test_what_his_machine_does_not_let_him_is_told(user: User) -> None:
     words = ["mount", f"local:/{user.home}/source", str(user.home / "mount"), "-d"]
-    assert "Install the package fuse3" in user(*words, code=1, PATH="/nonexistent")
+    assert "Install the package fuse3" in user(*words, code=1, path="/nonexistent")
     assert "user_allow_other" in user(*words, "-o", "allow-other=true", code=1)
     user.run("chmod", "0600", "/dev/fuse", uid=0).check_returncode()
     assert "/dev/fuse: Permission denied" in user(*words, code=1)

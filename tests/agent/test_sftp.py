@@ -28,7 +28,7 @@ from paddleflow_fuse.sources.sftp.source import SftpSource
 from tests.support.agent_command import command
 from tests.support.relay import Relay, closing
 from tests.support.source_suite import KeepingSuite, SourceSuite, content, failing, names, store
-from tests.support.sshd import BARE, PASSWORD, ROOT, USER, USER_ID, Sshd, sshd
+from tests.support.sshd import BARE, PASSWORD, ROOM, ROOT, USER, USER_ID, Sshd, sshd
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may start a server with users of its own")
 MIB = 1 << 20
@@ -154,6 +154,33 @@ def test_a_full_disk_is_told(server: Sshd) -> None:
         with failing(errno.ENOSPC):
             store(source, b"large", noise(5 * MIB))
         assert names(source) == []
+
+
+def test_room_is_the_servers(server: Sshd, tmp_path: Path) -> None:
+    """Of a disk that is seen in its namespace alone."""
+    with closed(SftpSource(server.options()._replace(root=os.fsencode(server.full)))) as source:
+        before = source.space()
+        assert before is not None
+        assert before.size == ROOM
+        store(source, b"file", bytes(MIB))
+        after = source.space()
+        assert after is not None
+        assert (before.free - after.free, before.files_free - after.files_free) == (MIB, 1)
+    with command(tmp_path) as agent:
+        agent.mount(
+            f"sftp://127.0.0.1:{server.port}{server.full}",
+            options={"user": ROOT, "hostKey": server.host_key},
+            secrets={"privateKey": server.key},
+        )
+        told = os.statvfs(agent.point)
+        assert (told.f_blocks * told.f_frsize, told.f_bavail * told.f_frsize) == (ROOM, after.free)
+        assert (told.f_files, told.f_favail) == (after.files, after.files_free)
+        (agent.point / "file").unlink()
+
+
+def test_a_server_that_tells_no_room_is_asked_for_none(server: Sshd) -> None:
+    with closed(SftpSource(server.options(BARE))) as source:
+        assert source.space() is None
 
 
 def test_what_is_being_written_is_not_listed_and_what_is_no_file_is_counted(source: SftpSource, root: Path) -> None:

@@ -49,14 +49,14 @@ class User:
     def __init__(self, home: Path, process: int) -> None:
         self.home, self._process = home, process
 
-    def __call__(self, *words: str, code: int = 0, **environment: str) -> str:
+    def __call__(self, *words: str, code: int = 0, path: str = PATH) -> str:
         """What the command says, also what it complains of."""
-        done = self.run(sys.executable, "-m", "paddleflow_fuse.cli.__main__", *words, **environment)
+        done = self.run(sys.executable, "-m", "paddleflow_fuse.cli.__main__", *words, path=path)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    def run(self, *words: str, uid: int = NOBODY, **environment: str) -> subprocess.CompletedProcess[str]:
-        given = {"HOME": str(self.home), "PATH": PATH, "PYTHONPATH": str(tree.ROOT / "build/py"), **environment}
+    def run(self, *words: str, uid: int = NOBODY, path: str = PATH) -> subprocess.CompletedProcess[str]:
+        given = {"HOME": str(self.home), "PATH": path, "PYTHONPATH": str(tree.ROOT / "build/py")}
         become = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
         inside = ["nsenter", f"--target={self._process}", "--mount", "--pid", "--wd=/"]
         alone = ["env", "-i", *(f"{name}={value}" for name, value in given.items())]

@@ -22,7 +22,7 @@ PASSWORD = "planted-password"
 # With every extension; with none; who is not root.
 ROOT, BARE, USER = "root", "bare", "user"
 USER_ID = 4242
-_ROOM = 4 << 20
+ROOM = 4 << 20
 _NUMBERS = itertools.count(1)
 _EXTENSIONS = "posix-rename,statvfs,fstatvfs,fsync,lsetstat,limits,hardlink,copy-data,expand-path"
 
@@ -86,7 +86,7 @@ mount -t tmpfs tmpfs /run
 mkdir -m 755 /run/sshd
 mount --bind {place}/passwd /etc/passwd
 mount --bind {place}/shadow /etc/shadow
-mount -t tmpfs -o size={_ROOM} tmpfs {place}/full
+mount -t tmpfs -o size={ROOM} tmpfs {place}/full
 exec /usr/sbin/sshd -D -e -f {place}/conf
 """
         command = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "sh", "-c", script]
