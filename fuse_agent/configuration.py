@@ -100,6 +100,7 @@ def settings(configuration: Configuration, uid: int, gid: int, mounted_ns: int) 
         block=model.size(mount["block-size"]),
         read_ahead=model.size(mount["data-read-ahead-size"]),
         mounted_ns=mounted_ns,
+        xattrs=not mount["disable-xattrs"],
     )
 
 

@@ -22,6 +22,7 @@ from ..operations import Absent, Listed
 from ..protocol.replies import Attributes, Entry, listed_size
 from ..sources.base import LONGEST_NAME, Found, Kind
 from . import view
+from .believed import Believed
 from .changes import Changes
 from .oddities import Oddities
 
@@ -68,6 +69,7 @@ class Names:
     :ivar changes: to be told of what is changed here, when the source has done it
     :ivar hidden: names that no file can have, which listings left out
     :ivar shadowed: those of files that cannot be reached, since there is a folder of the same name
+    :ivar xattrs: as finds tell them
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Names:
         self._is_open, self._written, self._metrics = is_open, written, metrics or Metrics()
         self.changes = Changes()
         self.hidden, self.shadowed = Oddities(), Oddities()
+        self.xattrs = Believed()
         self._moving: dict[trio.Event, tuple[bytes, ...]] = {}
         self._listings: dict[int, _Listing] = {}
         if not nodes.known(ROOT).number:
@@ -165,7 +168,7 @@ class Names:
         """With when it was asked, by the count of our changes and by the clock."""
         began, moment = self.changes.begin(), view.now()
         try:
-            found = await self._told("find", find, path)
+            found = await self.ask("find", find, path)
             if found.shadows:
                 self.shadowed.add(b"", [path])
             return found, began, moment
@@ -174,7 +177,7 @@ class Names:
         finally:
             self.changes.end(began)
 
-    async def _told(self, name: str, call: Callable[..., Answer], *args: Any) -> Answer:
+    async def ask(self, name: str, call: Callable[..., Answer], *args: Any) -> Answer:
         """What the source says, and in which time."""
         began = time.perf_counter()
         try:
@@ -201,9 +204,12 @@ class Names:
             if self._is_same(node, before, found):
                 inode = self._inode(parent, name, found) if found.links != before.links else before.number
                 self._nodes.set(node, view.known(found, inode, self._settings, moment))
+                self.xattrs.take(node, found.xattrs)
                 return node
         inode = self._inode(parent, name, found)
-        return self._nodes.add(parent, name, view.known(found, inode, self._settings, moment), found.version)
+        node = self._nodes.add(parent, name, view.known(found, inode, self._settings, moment), found.version)
+        self.xattrs.take(node, found.xattrs)
+        return node
 
     def linked(self, node: int, found: Found) -> None:
         """It has another name from now on."""
@@ -321,7 +327,7 @@ class Names:
         moment = begin
         try:
             pages = iter(self._source.list(path))
-            while page := await self._told("list", next, pages, None):
+            while page := await self.ask("list", next, pages, None):
                 self.hidden.add(path, page.hidden)
                 self.shadowed.add(path, page.shadowed)
                 for start in range(0, len(page.listed), _ROW):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..sources.base import Source
     from .content import Content
     from .contents import Contents
+    from .extended import Extended
     from .names import Names
     from .stage import Stage
     from .view import Settings
@@ -62,7 +63,7 @@ class Opening:
 
     def __init__(
         self, nodes: Nodes, names: Names, contents: Contents, opens: Opens, source: Source, settings: Settings,
-        work: Work, writing: Writing | None, bind: Callable[[int], int] | None, metrics: Metrics,
+        work: Work, writing: Writing | None, extended: Extended, bind: Callable[[int], int] | None, metrics: Metrics,
     ) -> None:  # fmt: skip
         """
         :param writing: None on a mount that is read-only
@@ -70,6 +71,7 @@ class Opening:
         """
         self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
         self._source, self._settings, self._work, self._writing = source, settings, work, writing
+        self._extended = extended
         self._bind, self._metrics, self.ends = bind, metrics, False
         self._neighbours = Neighbours(nodes)
         # Found to be what its name means after an open of another version failed: the next open of it need not ask again, until then.
@@ -231,17 +233,22 @@ class Opening:
         await writing.admission.ask()
         if not self._is_fresh(node) and (not empty or self._settings.conflict_fails):
             await self._confirm(node)
+        xattrs = await self._extended.all(node) if self._extended.are_kept else {}
         taken = await writing.take_over(node) if self._opens.mode(node) is Mode.PASSTHROUGH else None
         if taken is None and self._opens.mode(node) is Mode.PASSTHROUGH:
             self._renew(node)
         self._nodes.mark_written(node)
         if taken is not None:
+            self._extended.carry(node, taken, xattrs)
             if empty:
                 await writing.truncate(node, taken, 0)
             return taken
         if empty or not self._nodes.known(node).size:
-            return writing.of(node) or writing.begin(node)
-        return await writing.begin_from(node)
+            stage = writing.of(node) or writing.begin(node)
+        else:
+            stage = await writing.begin_from(node)
+        self._extended.carry(node, stage, xattrs)
+        return stage
 
     def _renew(self, node: int) -> None:
         """What others read, and is not to be written to: its name means another node from now on.

@@ -18,6 +18,7 @@ import resource
 import signal
 import zlib
 from contextlib import ExitStack, suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..cache.file import File
+    from ..sources.xattrs import Changed
 
 _LOG = logging.getLogger(__name__)
 # Descriptors that are left for those who store: else what is written could never be, and none would be free again.
@@ -53,6 +55,7 @@ _KEEP_SIZE, _PUNCH_HOLE, _ZERO_RANGE = 0x01, 0x02, 0x10  # of fallocate
 ALLOCATED, ZEROED = _KEEP_SIZE, _PUNCH_HOLE | _ZERO_RANGE
 # The disk did not take it: what is here is not what was to be written.
 _HARMFUL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+NO_XATTRS: Final[Changed] = MappingProxyType({})
 
 
 class Stored(NamedTuple):
@@ -87,6 +90,7 @@ class Note(NamedTuple):
     poisoned: int = 0
     alone: bool = False  # it is to be the first of its name
     overtaken: bool = False  # the source has a newer one, so that nobody stores it unasked
+    xattrs: Changed = NO_XATTRS  # those that it has, and those that were removed
 
 
 class Stage:
@@ -421,7 +425,10 @@ def sum_if_compared(descriptor: int, size: int) -> int:
 
 def write_note(folder: Path, number: int, note: Note) -> None:
     path = folder / f"{number}{_NOTE}"
-    document = note._asdict() | {"path": note.path.hex(), "before": note.before.hex()}
+    xattrs = {name.hex(): None if value is None else value.hex() for name, value in note.xattrs.items()}
+    document = note._asdict() | {"path": note.path.hex(), "before": note.before.hex(), "xattrs": xattrs}
+    if not xattrs:  # what an older release does not know either
+        del document["xattrs"]
     text = json.dumps(document).encode("ascii")
     unfinished = path.with_suffix(_NEW)
     try:
@@ -444,8 +451,13 @@ def _remove(folder: Path, number: int) -> None:
 def read_note(folder: Path, number: int) -> Note:
     document = json.loads((folder / f"{number}{_NOTE}").read_text(encoding="ascii"))
     stored = document.get("stored")
-    values = {name: bytes.fromhex(document[name]) for name in ("path", "before")}
-    return Note(**document | values | {"stored": Stored(*stored) if stored else None})
+    xattrs = {
+        bytes.fromhex(name): None if value is None else bytes.fromhex(value)
+        for name, value in document.get("xattrs", {}).items()
+    }
+    path, before = (bytes.fromhex(document[name]) for name in ("path", "before"))
+    values = {"path": path, "before": before, "stored": Stored(*stored) if stored else None, "xattrs": xattrs}
+    return Note(**document | values)
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -35,6 +35,7 @@ _FIRST: Final = 1 << 62
 # Texts that are kept for who looked them up: a few dozen kilobytes each.
 _KEPT: Final = 32
 _READ_ONLY: Final = "the agent's own file can only be read"
+_NOTHING_SAID: Final = "nobody says anything of the agent's own file"
 
 
 class _Text(NamedTuple):
@@ -93,6 +94,24 @@ class WithStats(FileSystem):
 
     def release(self, caller: Caller, node: int, handle: int) -> Soon[None]:
         return None if node > _FIRST else super().release(caller, node, handle)
+
+    def setxattr(self, caller: Caller, node: int, name: bytes, value: bytes, flags: int) -> Soon[None]:
+        if node > _FIRST:
+            raise PermissionError(errno.EPERM, _READ_ONLY)
+        return super().setxattr(caller, node, name, value, flags)
+
+    def getxattr(self, caller: Caller, node: int, name: bytes) -> Soon[bytes]:
+        if node > _FIRST:
+            raise OSError(errno.ENODATA, _NOTHING_SAID)
+        return super().getxattr(caller, node, name)
+
+    def listxattr(self, caller: Caller, node: int) -> Soon[Sequence[bytes]]:
+        return () if node > _FIRST else super().listxattr(caller, node)
+
+    def removexattr(self, caller: Caller, node: int, name: bytes) -> Soon[None]:
+        if node > _FIRST:
+            raise OSError(errno.ENODATA, _NOTHING_SAID)
+        return super().removexattr(caller, node, name)
 
     # Nothing is ever made, moved or removed under its name.
 

@@ -80,7 +80,9 @@ class Storing:
 
     def _kept(self, stage: Stage, mtime_ns: int) -> Kept:
         note = stage.note
-        return Kept(note.mode, note.uid, note.gid, mtime_ns) if self._source.abilities.keeps else Kept()
+        if not self._source.abilities.keeps:
+            return Kept()
+        return Kept(note.mode, note.uid, note.gid, mtime_ns, note.xattrs or None)
 
     def _ours(self, stage: Stage, path: bytes) -> Found | None:
         """In a thread. What the source has is what was written here: a process that died had stored it, and could not say so."""

@@ -18,6 +18,7 @@ from ..protocol.replies import Handle
 from . import view
 from .content import SMALL
 from .contents import Contents
+from .extended import Extended
 from .names import Names
 from .opening import Opening
 from .plans import Plans
@@ -102,9 +103,12 @@ class FileSystem(Operations):
                 self._nodes, self._names, self._contents, self._writing, self._source, settings, self._work, self.results,
                 Plans(parts.staging.folder),
             )  # fmt: skip
+        self._extended = Extended(
+            self._nodes, self._names, self._source, settings, self._work, self._writing, self._tree, self.results
+        )
         self._opening = Opening(
             self._nodes, self._names, self._contents, self._opens, self._source, settings, self._work, self._writing,
-            parts.bind, parts.metrics,
+            self._extended, parts.bind, parts.metrics,
         )  # fmt: skip
         self._ranges = Ranges(self._opens, self._names, self._contents, self._work, self._writing)
         self._spaces = Spaces(self._nodes, self._source, settings, self._work)
@@ -196,6 +200,18 @@ class FileSystem(Operations):
         entry = await self.tree.link(caller, node, parent, name)
         self._doubt(node)  # who locks by a link looks at once how many names the file has
         return entry
+
+    def setxattr(self, caller: Caller, node: int, name: bytes, value: bytes, flags: int) -> Soon[None]:
+        return self._extended.change(caller, node, name, value, flags)
+
+    def getxattr(self, _caller: Caller, node: int, name: bytes) -> Soon[bytes]:
+        return self._extended.get(node, name)
+
+    def listxattr(self, _caller: Caller, node: int) -> Soon[Sequence[bytes]]:
+        return self._extended.names_of(node)
+
+    def removexattr(self, caller: Caller, node: int, name: bytes) -> Soon[None]:
+        return self._extended.change(caller, node, name, None)
 
     def opendir(self, _caller: Caller, _node: int) -> Handle:
         return Handle(0)

@@ -216,12 +216,16 @@ class Tree:
         wanted = Kept(changes.mode, changes.uid, changes.gid, changes.mtime_ns)
         if wanted == Kept():
             self._nodes.set(node, times)
-            return
-        path = self._names.path(node)
-        version = self._nodes.version(node)
+        else:
+            await self.change(node, wanted, times.atime)
+
+    async def change(self, node: int, wanted: Kept, atime: int) -> None:
+        """What the source keeps of it beside its content."""
+        path, version, inode = self._names.path(node), self._nodes.version(node), self._nodes.known(node).number
         found = await self._work.change(self._source.keep, path, wanted)
         self._names.changes.touch(path)
-        self._nodes.set(node, view.known(found, known.number, self._settings, view.now())._replace(atime=times.atime))
+        self._nodes.set(node, view.known(found, inode, self._settings, view.now())._replace(atime=atime))
+        self._names.xattrs.take(node, found.xattrs)
         if found.version != version:
             self._nodes.set_version(node, found.version)
             self._contents.moved(node, found.version)

@@ -47,6 +47,7 @@ class Settings(NamedTuple):
     block: int = 8 << 20  # the most that one request reads of a source; 0 keeps nothing
     read_ahead: int = 200 << 20
     largest_read: int = 1 << 20  # of one request of the kernel
+    xattrs: bool = False  # attributes beside those of POSIX are kept where the source can
 
 
 def now() -> int:

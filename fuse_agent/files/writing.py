@@ -261,6 +261,7 @@ class Writing:
         before = self._nodes.known(node)
         self._nodes.set_version(node, found.version)
         self._nodes.set(node, view.known(found, before.number, self._settings, view.now()))
+        self._names.xattrs.take(node, found.xattrs)
         self._contents.drop(node)
         self._names.changes.touch(path)
         self._names.changed(self._nodes.parent(node))

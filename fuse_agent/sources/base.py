@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ..metrics import Request
+    from .xattrs import Changed, Xattrs
 
 LONGEST_NAME = 255
 # What was read; a view of what a client received, where a copy would cost more than the reading.
@@ -40,6 +41,7 @@ class Found(NamedTuple):
     shadows: bool = False  # a folder, beside which there is a file of the same name that nobody reaches
     links: int = 1  # names of the file
     file: bytes = b""  # the same for all of them
+    xattrs: Xattrs | None = None  # None is not told by a find; see `Source.xattrs`
 
 
 class Listed(NamedTuple):
@@ -66,6 +68,7 @@ class Kept(NamedTuple):
     uid: int | None = None
     gid: int | None = None
     mtime_ns: int | None = None
+    xattrs: Changed | None = None
 
 
 NOTHING = Kept()
@@ -102,6 +105,7 @@ class Abilities(NamedTuple):
     """What operations a source has, beside those that all have."""
 
     keeps: bool = False  # owners, modes and times
+    xattrs: int = 0  # of what users say of one file beside that: the longest, packed as a text
     links: bool = False
     hard_links: bool = False  # and tells how many names a file has
     renames_at_once: bool = False  # nobody sees one half-way
@@ -197,6 +201,10 @@ class Source(Protocol):
         """Of a symbolic link."""
 
     def keep(self, path: bytes, kept: Kept) -> Found: ...
+
+    def xattrs(self, path: bytes) -> Xattrs:
+        """Of a file or folder."""
+        return self.find(path).xattrs or {}
 
     def space(self) -> Room | None:
         """None of one that has no end, or does not tell."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .base import Data, Part, Tell
     from .make import Wanted
+    from .xattrs import Xattrs
 
 _LOG = logging.getLogger(__name__)
 _HELPER: Final = (sys.executable, "-P", "-m", "paddleflow_fuse.sources.helper")
@@ -36,7 +37,7 @@ _ENDING: Final = 2.0
 # Seconds without a word; a source's own patience is shorter, and what takes longer says that it goes on.
 _LONGEST: Final = 600.0
 # What changes nothing is asked again when a helper ended over it.
-_QUESTIONS: Final = frozenset(("find", "find_file", "read", "read_replaced", "target", "space", "abilities"))
+_QUESTIONS: Final = frozenset(("find", "find_file", "read", "read_replaced", "target", "xattrs", "space", "abilities"))
 _RESUMED: Final = "rename_folder"  # by what it noted
 
 
@@ -136,6 +137,10 @@ class FarSource(Source):
 
     def keep(self, path: bytes, kept: Kept) -> Found:
         found: Found = self._ask("keep", path, kept)
+        return found
+
+    def xattrs(self, path: bytes) -> Xattrs:
+        found: Xattrs = self._ask("xattrs", path)
         return found
 
     def space(self) -> Room | None:

@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING, Final
 
 from .base import NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Room, Source, on_empty
 from .rates import OPEN
+from .xattrs import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .rates import Gate, Gates
+    from .xattrs import Xattrs
 
 _PAGE: Final = 1000
 # A file that is being written; it is nobody's until it has its own name.
 _UNFINISHED: Final = b".paddleflow-unfinished-"
 _PIECE: Final = 8 << 20
+# What the disk takes it says itself; this is what is noted of a file that it has not got yet.
+_LONGEST_XATTRS: Final = 256 << 10
 _STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -33,6 +37,8 @@ class LocalSource(Source):
     def __init__(self, root: str, gates: Gates = OPEN) -> None:
         self._gates = gates
         self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if _has_xattrs(self._root):
+            self.abilities = self.abilities._replace(xattrs=_LONGEST_XATTRS)
 
     def close(self) -> None:
         os.close(self._root)
@@ -150,6 +156,13 @@ class LocalSource(Source):
         finally:
             os.close(descriptor)
 
+    def xattrs(self, path: bytes) -> Xattrs:
+        descriptor = self._open(path)
+        try:
+            return _xattrs(descriptor)
+        finally:
+            os.close(descriptor)
+
     def _keep_of_link(self, path: bytes, kept: Kept) -> Found:
         """Whatever has the name by now, none is followed."""
         with self._above(path) as (folder, name):
@@ -168,7 +181,7 @@ class LocalSource(Source):
     def _open(self, path: bytes) -> int:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for who writes
         with self._above(path) as (folder, name):
-            return os.open(name, flags, dir_fd=folder)
+            return os.open(name or b".", flags, dir_fd=folder)
 
     @contextmanager
     def _above(self, path: bytes) -> Iterator[tuple[int, bytes]]:
@@ -259,7 +272,41 @@ def _copy(source: int, target: int, size: int, gate: Gate) -> None:
         done += moved
 
 
+def _has_xattrs(folder: int) -> bool:
+    """Whether its disk does."""
+    try:
+        os.getxattr(folder, PREFIX + b"paddleflow")
+    except OSError as error:
+        return error.errno == errno.ENODATA
+    return True
+
+
+def _xattrs(descriptor: int) -> dict[bytes, bytes]:
+    found = {}
+    for name in map(os.fsencode, os.listxattr(descriptor)):
+        if name.startswith(PREFIX):
+            with _unless_gone():
+                found[name] = os.getxattr(descriptor, name)
+    return found
+
+
+@contextmanager
+def _unless_gone() -> Iterator[None]:
+    """Others may remove an attribute at any time."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENODATA:
+            raise
+
+
 def _keep(descriptor: int, kept: Kept) -> None:
+    for name, value in (kept.xattrs or {}).items():  # as long as its owner and mode let us
+        if value is None:
+            with _unless_gone():
+                os.removexattr(descriptor, name)
+        else:
+            os.setxattr(descriptor, name, value)
     if kept.uid is not None or kept.gid is not None:
         os.fchown(descriptor, -1 if kept.uid is None else kept.uid, -1 if kept.gid is None else kept.gid)
     if kept.mode is not None:  # after the owner, whose change takes bits away

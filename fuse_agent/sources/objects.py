@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from . import moves
 from .base import NOTHING, Abilities, Found, Kept, Kind, Listed, Page, Source, is_name, parent
+from .xattrs import merged, packed, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # Keys of the metadata in which users' attributes are kept, and those of s3fs, which are read too.
 _MODE, _UID, _GID, _MTIME, _LINK = "pfs-mode", "pfs-uid", "pfs-gid", "pfs-mtime-ns", "pfs-symlink"
+_XATTRS = "pfs-xattrs"
+# Of the 2 KiB that S3 takes as metadata of one object, without what the others of ours may take.
+LONGEST_XATTRS = 1800
 LONGEST_TARGET = 4095
 
 
@@ -103,7 +107,10 @@ class ObjectSource(Source):
         self._store, self._options = store, options
         self._root = f"{root.strip('/')}/" if root.strip("/") else ""
         self._pool = ThreadPoolExecutor(options.at_once, thread_name_prefix="objects")
-        self.abilities = Abilities(keeps=options.persist, links=True, patches=store.patches, resumes=True)
+        self.abilities = Abilities(
+            keeps=options.persist, xattrs=LONGEST_XATTRS if options.persist else 0, links=True, patches=store.patches,
+            resumes=True,
+        )  # fmt: skip
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -248,13 +255,15 @@ class ObjectSource(Source):
             raise OSError(
                 errno.EPERM, "this file system keeps no owners, modes and times; persistAttributes would", path
             )
+        if kept.xattrs is not None and not path:
+            raise OSError(errno.EOPNOTSUPP, "the root of a mount has no object of its own that could keep them", path)
         key = self._key(path)
         if self.find(path).kind is Kind.FOLDER:
             key += "/"
             before = self._head(key) or self._put_empty(key, {})
         else:
             before = self._store.head(key)
-        self._store.copy(key, key, {**before.metadata, **self._metadata(kept)})
+        self._store.copy(key, key, self._metadata(kept, before.metadata))
         return self._folder(key[:-1]) if key.endswith("/") else self._found(self._store.head(key))
 
     # --- below -------------------------------------------------------------------------------
@@ -291,7 +300,7 @@ class ObjectSource(Source):
     def _listed(self, item: Object) -> Found:
         found = self._found(item)
         # A link is an empty object until its metadata are seen.
-        return found._replace(kind=Kind.UNSURE) if self._options.persist or not item.size else found
+        return found._replace(kind=Kind.UNSURE, xattrs=None) if self._options.persist or not item.size else found
 
     def _found(self, item: Object) -> Found:
         kept = item.metadata
@@ -306,13 +315,19 @@ class ObjectSource(Source):
         return Found(
             kind, size, item.mtime_ns if mtime is None else mtime, item.version,
             None if mode is None else mode & 0o7777, _number(kept, _UID, "uid"), _number(kept, _GID, "gid"),
+            xattrs=unpacked(kept.get(_XATTRS, "")),
         )  # fmt: skip
 
-    def _metadata(self, kept: Kept) -> dict[str, str]:
+    def _metadata(self, kept: Kept, before: Mapping[str, str] | None = None) -> dict[str, str]:
+        """All of an object's, of which some may be as it was."""
         if not self._options.persist:
             return {}
         values = {_MODE: kept.mode, _UID: kept.uid, _GID: kept.gid, _MTIME: kept.mtime_ns}
-        return {name: str(value) for name, value in values.items() if value is not None}
+        metadata = {**(before or {}), **{name: str(value) for name, value in values.items() if value is not None}}
+        if kept.xattrs is not None:
+            text = packed(merged(unpacked(metadata.pop(_XATTRS, "")), kept.xattrs))
+            metadata |= {_XATTRS: text} if text else {}
+        return metadata
 
     def _put_empty(self, key: str, metadata: Mapping[str, str]) -> Object:
         return self._store.put(key, -1, 0, metadata)

@@ -114,6 +114,34 @@ def test_names_are_made_and_removed_once_whenever_the_worker_is_killed(case: Cas
     killed_everywhere(case, code.format, check, step=4)
 
 
+@pytest.mark.parametrize("what", ["file", pytest.param("folder", marks=pytest.mark.extended)])
+def test_attributes_are_set_and_removed_once_whenever_the_worker_is_killed(what: str) -> None:
+    """Where a copy has another version than what was copied. A new one is not told to be there already, and one that was removed not to
+    be gone."""
+    code = (
+        "n = '{0}'\nos.setxattr(n, 'user.a', b'1', os.XATTR_CREATE)\nos.setxattr(n, 'user.b', b'2')\nos.removexattr(n, 'user.a')\n"
+        "one = os.open(n, os.O_RDONLY) if os.path.isdir(n) else os.open(n, os.O_RDWR)\n"
+        "os.setxattr(one, 'user.c', b'3', os.XATTR_CREATE)\nos.setxattr(one, 'user.b', b'4', os.XATTR_REPLACE)\nos.close(one)\n"
+    )
+    with agents() as make:
+        agent = make()
+        settings = {**QUICK, "xattrs": True}
+        agent.configuration["files"] = {"folder": str(agent.files), "settings": settings, "persist": True}
+        case = Case(agent.start(worker=WORKER, settled=0))
+
+        def ready(number: int) -> str:
+            case.store.add(f"{number}/" if what == "folder" else f"{number}", b"" if what == "folder" else b"content")
+            return code.format(number)
+
+        def check(number: int) -> None:
+            until(lambda: case.staged() == [], "it to be stored")
+            (key,) = case.store.tree()
+            assert case.store.head(key).metadata["pfs-xattrs"] == "b=4&c=3"
+            case.store.delete([key])
+
+        killed_everywhere(case, ready, check, step=3)
+
+
 def test_what_others_made_in_the_meantime_is_not_removed_again(case: Case) -> None:
     """A worker dies over a removal that is done; before the next one looks, others made a file of that name."""
     case.store.add("file", b"ours")

@@ -24,7 +24,7 @@ from paddleflow_fuse.sources.s3.options import Options
 from paddleflow_fuse.sources.s3.store import S3Store
 
 from tests.support.minio import KMS_KEY, Minio
-from tests.support.source_suite import KeepingSuite, SourceSuite, content, failing, names, store
+from tests.support.source_suite import SourceSuite, XattrSuite, content, failing, names, store
 
 MIB = 1 << 20
 
@@ -76,7 +76,7 @@ class TestSplit(SourceSuite):
         made.close()
 
 
-class TestSplitKept(KeepingSuite):
+class TestSplitKept(XattrSuite):
     @pytest.fixture
     def source(self, bucket: Options, server: Minio) -> Iterator[Source]:
         made = split(bucket, server, persistAttributes=True)
@@ -84,7 +84,7 @@ class TestSplitKept(KeepingSuite):
         made.close()
 
 
-class TestKept(KeepingSuite):
+class TestKept(XattrSuite):
     @pytest.fixture
     def source(self, bucket: Options) -> Iterator[Source]:
         source = ObjectSource(S3Store(bucket), "below/here", objects.Options(persist=True))

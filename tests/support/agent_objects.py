@@ -16,7 +16,7 @@ from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
-from paddleflow_fuse.sources.objects import ObjectSource
+from paddleflow_fuse.sources.objects import ObjectSource, Options
 from paddleflow_fuse.worker.serve import main
 from paddleflow_fuse.worker.service import Given, Unsaved
 
@@ -52,7 +52,8 @@ class Service:
 @asynccontextmanager
 async def begin(given: Given) -> AsyncIterator[Service]:
     folder = Path(given.configuration["folder"])
-    source = ObjectSource(DoomedStore(folder / "store", Doom(folder / "doom")))
+    options = Options(persist=given.configuration.get("persist", False))
+    source = ObjectSource(DoomedStore(folder / "store", Doom(folder / "doom")), "", options)
     async with trio.open_nursery() as nursery:
         session = given.session
         parts = Parts(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -133,6 +133,9 @@ class FaultySource(Source):
 
     def keep(self, path: bytes, kept: Kept) -> Found:
         return self._do("keep", path, lambda: self._source.keep(path, kept))
+
+    def xattrs(self, path: bytes) -> Mapping[bytes, bytes]:
+        return self._do("xattrs", path, lambda: self._source.xattrs(path))
 
     def space(self) -> Room | None:
         return self._do("space", b"", self._source.space)

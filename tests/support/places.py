@@ -81,14 +81,14 @@ def opened(name: str, folder: Path, **settings: Any) -> Iterator[tuple[Path, Mou
 class Places:
     """One mount of each kind, that the tests of a file share; each has a folder of its own in it."""
 
-    def __init__(self, base: Path, stack: ExitStack) -> None:
-        self._base, self._stack = base, stack
+    def __init__(self, base: Path, stack: ExitStack, **settings: Any) -> None:
+        self._base, self._stack, self._settings = base, stack, settings
         self._opened: dict[str, tuple[Path, Mounted | None]] = {}
 
     def take(self, name: str) -> Place:
         if name not in self._opened:
             (self._base / name).mkdir()
-            self._opened[name] = self._stack.enter_context(opened(name, self._base / name))
+            self._opened[name] = self._stack.enter_context(opened(name, self._base / name, **self._settings))
         root, mount = self._opened[name]
         own = root / str(next(_COUNT))
         own.mkdir()

@@ -224,3 +224,37 @@ class KeepingSuite(SourceSuite):
         assert source.find(b"folder").mode == 0o700
         source.keep(b"folder", Kept(gid=7))
         assert (source.find(b"folder").mode, source.find(b"folder").gid) == (0o700, 7)
+
+
+class XattrSuite(KeepingSuite):
+    """Of one that keeps what users say of files beside that, too."""
+
+    def test_what_users_say_of_a_file_is_kept(self, source: Source) -> None:
+        assert source.abilities.xattrs
+        wanted = {b"user.a": b"text", b"user.b c&=%+": bytes(range(256)), "user.\u00e4".encode(): b""}
+        stored = store(source, b"a", b"a", kept=Kept(mode=0o600, xattrs={**wanted, b"user.none": None}))
+        assert source.xattrs(b"a") == wanted
+        assert stored.xattrs in (None, wanted)
+        found = source.keep(b"a", Kept(xattrs={b"user.a": None, b"user.none": None, b"user.c": b"c"}))
+        wanted = {**wanted, b"user.c": b"c"}
+        del wanted[b"user.a"]
+        assert (found.version, found.mode, source.xattrs(b"a")) == (source.find(b"a").version, 0o600, wanted)
+        source.keep(b"a", Kept(mode=0o640))
+        source.rename(b"a", b"b")
+        assert source.xattrs(b"b") == wanted
+        assert content(source, b"b") == b"a"
+        store(source, b"b", b"b", kept=Kept(mode=0o600))
+        assert source.xattrs(b"b") == {}  # whoever stores says what it has
+        source.remove(b"b")
+        with failing(errno.ENOENT):
+            source.xattrs(b"b")
+
+    def test_what_users_say_of_a_folder_is_kept(self, source: Source) -> None:
+        source.make_folder(b"folder")
+        assert source.xattrs(b"folder") == {}
+        source.keep(b"folder", Kept(xattrs={b"user.a": b"1"}))
+        store(source, b"folder/a")
+        source.rename(b"folder", b"new")
+        assert source.xattrs(b"new") == {b"user.a": b"1"}
+        for page in source.list(b""):
+            assert all(one.found.xattrs in (None, {b"user.a": b"1"}) for one in page.listed)

@@ -33,6 +33,7 @@ MOUNT: dict[str, Field] = {
     "capacity": {**_AMOUNT, "default": "1Pi"},
     "conflict": {"type": "string", "enum": ["last", "fail"], "default": "last"},
     "locks": {"type": "string", "enum": ["kernel", "refuse"], "default": "kernel"},
+    "disable-xattrs": {**_BOOL, "default": True},
     # What is cached.
     "data-cache-path": {**_FOLDER, "default": "/var/cache/paddleflow/fuse"},
     "data-cache-quota": {**_AMOUNT, "default": 0},
@@ -65,8 +66,7 @@ _LINKS = "Links are part of what is mounted, and are followed as it says."
 _ENDPOINT = "One endpoint serves the metrics of all agents of a machine: paddleflow-fuse exporter."
 # Of older commands: understood, and without effect; whoever gives one is told why.
 RETIRED: dict[str, str] = {
-    "disable-xattrs": "Attributes beyond those of POSIX are not kept.",
-    "ignore-security-labels": "Nobody is asked for labels.",
+    "ignore-security-labels": "No labels are kept: who asks for one is told so at once, and no store is asked.",
     "skip-check-links": _LINKS,
     "link-update-interval": _LINKS,
     "link-meta-dir-prefix": _LINKS,

@@ -37,7 +37,7 @@ LARGEST = 1 << 17
 AGREED = Agreed(41, Init.ASYNC_READ, LARGEST, LARGEST, 0)
 # Names as no kernel sends them stay within the protocol.
 NAMES = st.one_of(
-    st.sampled_from([b"a", b"b", b"file", b"folder", b".", b"..", b"a/b", b"/", b"\xff", b"x" * 255, b"x" * 256, b"x" * 4096]),
+    st.sampled_from([b"a", b"b", b"file", b"folder", b".", b"..", b"a/b", b"/", b"\xff", b"x" * 255, b"x" * 256, b"x" * 4096, b"user.a", b"user."]),
     st.binary(min_size=1, max_size=8).map(lambda name: name.replace(b"\0", b"0")),
 )  # fmt: skip
 HUGE = (1 << 31) - 1, 1 << 31, (1 << 32) - 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1
@@ -182,7 +182,7 @@ async def serve(descriptor: int, kernel: socket.socket, folder: Path, salvo: lis
                 Nodes(region), Opens(region, session.unbind), ObjectSource(store, "", Options(persist=True)), Memory(1 << 20), None,
                 Staging(folder),
             )  # fmt: skip
-            files = FileSystem(nursery, parts, Settings(attributes_hold=0.001, names_hold=0.001))
+            files = FileSystem(nursery, parts, Settings(attributes_hold=0.001, names_hold=0.001, xattrs=True))
             nursery.start_soon(shoot, kernel, salvo)
             await session.serve(files)
             nursery.cancel_scope.cancel()

@@ -19,7 +19,7 @@ from paddleflow_fuse.sources.base import ChangedError, quiet
 from paddleflow_fuse.sources.far import FarSource
 from paddleflow_fuse.sources.make import Wanted
 
-from tests.support.source_suite import KeepingSuite, content, failing, names, store
+from tests.support.source_suite import XattrSuite, content, failing, names, store
 
 
 def make(root: Path) -> FarSource:
@@ -40,7 +40,7 @@ def helper(source: FarSource) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-class TestFar(KeepingSuite):
+class TestFar(XattrSuite):
     pass
 
 

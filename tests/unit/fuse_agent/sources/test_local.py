@@ -13,7 +13,7 @@ from paddleflow_fuse.sources.base import Kept
 from paddleflow_fuse.sources.local import LocalSource
 from paddleflow_fuse.sources.rates import Gate, Gates
 
-from tests.support.source_suite import KeepingSuite, failing, names, store
+from tests.support.source_suite import XattrSuite, failing, names, store
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def source(tmp_path: Path) -> Iterator[LocalSource]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-class TestLocal(KeepingSuite):
+class TestLocal(XattrSuite):
     pass
 
 

@@ -12,7 +12,7 @@ from paddleflow_fuse.sources.base import Kept, Kind, Source
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import Keys, ObjectSource, Options
 
-from tests.support.source_suite import KeepingSuite, SourceSuite, content, failing, names, store
+from tests.support.source_suite import SourceSuite, XattrSuite, content, failing, names, store
 
 
 class Store(MemoryStore):
@@ -76,7 +76,7 @@ class TestPlain(SourceSuite):
         source.close()
 
 
-class TestKept(KeepingSuite):
+class TestKept(XattrSuite):
     @pytest.fixture
     def source(self) -> Iterator[Source]:
         source = ObjectSource(MemoryStore(), "below/here", Options(persist=True))
