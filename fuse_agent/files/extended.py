@@ -11,6 +11,7 @@ import inspect
 import logging
 import os
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ..nodes.records import ROOT
@@ -41,9 +42,7 @@ _REFUSED: Final = (
 
 
 class Extended:
-    """
-    :ivar are_kept: else the kernel is told that there are none, and does not ask again
-    """
+    """Where none are kept the kernel is told so, and does not ask again."""
 
     def __init__(
         self, nodes: Nodes, names: Names, source: Source, settings: Settings, work: Work, writing: Writing | None,
@@ -55,7 +54,7 @@ class Extended:
         self._nodes, self._names, self._source, self._work = nodes, names, source, work
         self._writing, self._tree, self._results = writing, tree, results
         self._is_wanted = settings.xattrs
-        self.are_kept = settings.xattrs and bool(source.abilities.xattrs)
+        self._are_kept = settings.xattrs and bool(source.abilities.xattrs)
 
     # --- what there is -----------------------------------------------------------------------
 
@@ -75,9 +74,14 @@ class Extended:
     async def _names_of(self, node: int) -> Sequence[bytes]:
         return sorted(await self._ask(node))
 
-    async def all(self, node: int) -> Xattrs:
+    async def before(self, node: int) -> Xattrs:
+        """Of a file that is about to be written, none where there are none to keep."""
+        if not self._are_kept:
+            return {}
         known = self._known(node)
-        return await self._ask(node) if known is None else known
+        with suppress(FileNotFoundError):  # others removed it, and it is made anew
+            return await self._ask(node) if known is None else known
+        return {}
 
     def _known(self, node: int) -> Xattrs | None:
         """None has to be asked for."""
@@ -109,7 +113,7 @@ class Extended:
         :param value: None removes it
         :param flags: of setxattr(2)
         """
-        if self._is_wanted and not self.are_kept:
+        if self._is_wanted and not self._are_kept:
             _LOG.warning(_REFUSED)  # once: the kernel does not ask again
         self._begin(name)
         return self._change(caller, node, name, value, flags)
@@ -169,7 +173,7 @@ class Extended:
         :raises NotImplementedError: where there are none
         :raises OSError: of a name that is none of ours
         """
-        if not self.are_kept:
+        if not self._are_kept:
             raise NotImplementedError
         if not name.startswith(PREFIX):
             raise OSError(errno.EOPNOTSUPP, "names of attributes that are kept begin with user.")

@@ -233,7 +233,7 @@ class Opening:
         await writing.admission.ask()
         if not self._is_fresh(node) and (not empty or self._settings.conflict_fails):
             await self._confirm(node)
-        xattrs = await self._extended.all(node) if self._extended.are_kept else {}
+        xattrs = await self._extended.before(node)
         taken = await writing.take_over(node) if self._opens.mode(node) is Mode.PASSTHROUGH else None
         if taken is None and self._opens.mode(node) is Mode.PASSTHROUGH:
             self._renew(node)

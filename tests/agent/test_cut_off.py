@@ -133,7 +133,7 @@ def test_attributes_are_set_and_removed_once_whenever_the_worker_is_killed(what:
             case.store.add(f"{number}/" if what == "folder" else f"{number}", b"" if what == "folder" else b"content")
             return code.format(number)
 
-        def check(number: int) -> None:
+        def check(_number: int) -> None:
             until(lambda: case.staged() == [], "it to be stored")
             (key,) = case.store.tree()
             assert case.store.head(key).metadata["pfs-xattrs"] == "b=4&c=3"

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 from paddleflow_fuse.sources.s3.options import Options
 
+from tests.support.agent_command import Command
 from tests.support.faulty_source import Faults
 from tests.support.granted import until
 from tests.support.minio import Minio
 from tests.support.mounted import Mounted, mounted
-from tests.support.places import KINDS, Place, Places, file, opened
+from tests.support.places import KINDS, Place, Places, file, opened, python_as
 from tests.support.source_suite import failing
 
 QUICK: dict[str, Any] = {
@@ -209,6 +210,38 @@ def test_what_is_too_much_is_refused_and_what_was_there_stays(place: Place) -> N
     assert said(path) == {"user.a": b"value"}
 
 
+@pytest.mark.parametrize("name", ["plain", "local", "local-without-passthrough"])
+def test_all_names_of_a_file_have_the_same(with_xattrs: Places, name: str) -> None:
+    root = with_xattrs.take(name).root
+    path, other = make(root, "file"), root / "other"
+    os.setxattr(path, "user.a", b"value")
+    os.setxattr(path, "user.b", b"value")
+    os.link(path, other)
+    os.setxattr(other, "user.c", b"value")
+    assert said(path) == said(other) == dict.fromkeys(("user.a", "user.b", "user.c"), b"value")
+    with file(path, os.O_RDWR) as one:
+        os.write(one, b"C")
+        os.removexattr(one, "user.a")
+        os.setxattr(one, "user.d", b"value")
+        os.fsync(one)
+        assert said(path) == said(other) == dict.fromkeys(("user.b", "user.c", "user.d"), b"value")
+    assert other.read_bytes() == b"Content"
+
+
+def test_who_may_not_write_a_file_says_nothing_of_it(place: Place) -> None:
+    path = make(place.root, "file")
+    os.setxattr(path, "user.a", b"value")
+    place.root.chmod(0o755)
+    path.chmod(0o644)
+    code = (
+        "print(os.getxattr('file', 'user.a'))\n"
+        "for act in (lambda: os.setxattr('file', 'user.a', b''), lambda: os.removexattr('file', 'user.a')):\n"
+        "    try: act()\n"
+        "    except OSError as error: print(error.errno)"
+    )
+    assert python_as(4711, place.root, code).split() == ["b'value'", str(errno.EACCES), str(errno.EACCES)]
+
+
 # --- as ours ------------------------------------------------------------------------------------
 
 
@@ -295,6 +328,38 @@ def test_what_was_set_while_it_was_written_is_stored_by_who_comes_after_a_crash(
     assert (root / "new").read_bytes() == b"written"
     assert said(root / "new") == {"user.set": b"value"}
     assert said(root / "old") == {"user.set": b"value", "user.kept": b"value"}
+
+
+def test_a_file_that_another_removed_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / "mount").mkdir()
+    with opened("local", tmp_path / "mount", xattrs=True, attributes_hold=3600.0, names_hold=3600.0) as (root, _mount):
+        behind = make(tmp_path / "mount/root", "file")
+        os.setxattr(behind, "user.a", b"value")
+        assert (root / "file").stat().st_size == 7
+        behind.unlink()
+        (root / "file").write_bytes(b"new")
+        assert (behind.read_bytes(), said(behind)) == (b"new", {})
+
+
+@pytest.mark.parametrize("session", ["direct", "pyfuse3"])
+def test_the_command_has_them_when_they_are_asked_for(agent: Command, source: Path, session: str) -> None:
+    options = {
+        "disable-xattrs": "false",
+        "session": session,
+        **({"passthrough": "false"} if session == "pyfuse3" else {}),
+    }
+    agent.mount(f"local:/{source}", options=options)
+    os.setxattr(make(agent.point, "folder"), "user.a", b"value")
+    assert said(source / "folder") == {"user.a": b"value"}
+    stats = agent.point / ".stats"
+    assert os.listxattr(stats) == []
+    with failing(errno.ENODATA):
+        os.getxattr(stats, "user.a")
+    with failing(errno.ENODATA):
+        os.removexattr(stats, "user.a")
+    with failing(errno.EPERM):
+        os.setxattr(stats, "user.a", b"value")
+    assert 'op="SETXATTR"' in stats.read_text()
 
 
 @pytest.mark.parametrize("kind", ["memory", "memory-without-passthrough"])

@@ -14,18 +14,18 @@ def test_what_is_not_said_is_as_the_model_says() -> None:
     assert (found.uid, found.gid, found.folder_mode, found.file_mode) == (5, 6, 0o755, 0o644)
     assert (found.attributes_hold, found.names_hold) == (5, 5)
     assert (found.kernel_attributes_hold, found.kernel_names_hold) == (1, 1)
-    assert (found.block, found.read_ahead, found.read_only) == (20 << 20, 200 << 20, False)
+    assert (found.block, found.read_ahead, found.read_only, found.xattrs) == (20 << 20, 200 << 20, False, False)
 
 
 def test_options_are_text_as_on_a_command_line() -> None:
     given = {
         **S3, "uid": "1000", "dirMode": "0o770", "file-mode": "0660", "umask": "007", "meta-cache-expire": "0.5", "ro": "true",
-        "attr-timeout": "60", "block-size": "0", "relaxedOpen": "yes", "capacity": "10Ti",
+        "attr-timeout": "60", "block-size": "0", "relaxedOpen": "yes", "capacity": "10Ti", "disable-xattrs": "no",
     }  # fmt: skip
     found = configuration.settings(configuration.read("s3://bucket", given), 0, 0, 0)
     assert (found.uid, found.folder_mode, found.file_mode) == (1000, 0o770, 0o660)
     assert (found.attributes_hold, found.kernel_attributes_hold, found.block) == (0.5, 60, 0)
-    assert (found.read_only, found.relaxed, found.capacity) == (True, True, 10 << 40)
+    assert (found.read_only, found.relaxed, found.capacity, found.xattrs) == (True, True, 10 << 40, True)
 
 
 def test_all_that_is_wrong_is_said_at_once_and_no_secret() -> None:
