@@ -83,4 +83,7 @@ class Begun:
     def _note(self, node: int) -> Note:
         known = self._nodes.known(node)
         mode = stat.S_IMODE(known.mode)
-        return Note(self._names.path(node), self._nodes.version(node), 0, mode, known.uid, known.gid)
+        xattrs = dict(self._names.xattrs.get(node) or {})
+        return Note(
+            self._names.path(node), self._nodes.version(node), 0, mode, known.uid, known.gid, xattrs=xattrs
+        )  # fmt: skip
