@@ -96,6 +96,7 @@ class Request(NamedTuple):
     seconds: float = 0.0
     received: int = 0  # bytes of files
     sent: int = 0
+    lacks: str = ""  # of no request: what the store was found not to have, in words
 
 
 class Metrics:
@@ -107,6 +108,7 @@ class Metrics:
         self._durations: dict[tuple[str, Labels], Histogram] = {}
         self._counts: dict[tuple[str, Labels], float] = {}
         self._lock = threading.Lock()
+        self.lacks = set[str]()  # what the store was found not to have, in words
 
     def operation(self, name: str, code: int, seconds: float) -> None:
         """Of the kernel's, with the errno of its answer."""
@@ -131,6 +133,9 @@ class Metrics:
     def request(self, one: Request) -> None:
         """Of a source; from any of its threads."""
         with self._lock:
+            if one.lacks:
+                self.lacks.add(one.lacks)
+                return
             self.count("object_requests_total", op=one.name, code=str(one.code), retried=str(one.again).lower())
             self.see("object_request_durations_histogram_seconds", one.seconds, op=one.name)
             if one.code >= 400 or not one.code:

@@ -117,7 +117,7 @@ def _some(name: str, found: Sequence[str], count: int) -> Iterator[tuple[str, st
 
 
 def _warnings(told: Mapping[str, Any], worker: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    found = [f"without {text}" for text in told["mount"]["lacks"]]
+    found = [f"without {text}" for text in [*told["mount"]["lacks"], *worker.get("lacks", [])]]
     if not worker:
         found.append(f"the worker {told.get('worker')}")
     if worker.get("files", {}).get("upload_failures"):

@@ -223,6 +223,10 @@ class ChangedError(OSError):
         return ChangedError, (self.filename,)
 
 
+class RefusedError(OSError):
+    """The source takes a request for wrong, or does not know what it asks for."""
+
+
 def parent(path: bytes) -> bytes:
     return path.rpartition(b"/")[0]
 

@@ -41,6 +41,7 @@ class Told:
         hits, misses = (self._metrics.total(f"blockcache_{name}") for name in ("hits", "miss"))
         return {
             "program": PROGRAM,
+            "lacks": sorted(self._metrics.lacks),
             "files": {**files, **{name: few(files[name]) for name in ("hidden", "shadowed", "staged", "conflicts")}},
             "disk": self._disk.status() if self._disk else {},
             "left_behind": [str(one) for one in beside(self._folder)],

@@ -11,7 +11,7 @@ from botocore import exceptions as boto
 from botocore.parsers import ResponseParserError
 from obstore.exceptions import BaseError
 
-from ..base import ChangedError
+from ..base import ChangedError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,7 +115,8 @@ def error(failure: Failure, operation: str, bucket: str, key: str, tries: int) -
     often = f" after {tries} tries" if tries > 1 else ""
     remedy = _REMEDIES.get(failure.code) or _BY_NUMBER.get(found, "see whether the store is well, and try again")
     text = f"{operation} of {key!r} in bucket {bucket!r} failed{often} with {answer}{said}; {remedy}"
-    return OSError(found, text)
+    refused = failure.status == 501 or (failure.status == 400 and failure.code not in _NUMBERS)
+    return (RefusedError if refused else OSError)(found, text)
 
 
 def _again(status: int, code: str) -> bool:

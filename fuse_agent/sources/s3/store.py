@@ -18,6 +18,7 @@ from ..objects import Keys, Object, Store
 from ..rates import OPEN
 from .attempts import Attempts
 from .clients import boto
+from .conditions import Conditions
 from .credentials import Keeper
 from .failures import GarbledError
 from .journal import NOWHERE
@@ -73,6 +74,7 @@ class S3Store(Store):
         self._attempts = Attempts(options.bucket, keeper, patience, on_request, wait=wait)
         self._pool = ThreadPoolExecutor(_PARTS, thread_name_prefix="parts")
         self._multipart = Multipart(self._boto, options.bucket, self._attempts, self._pool, journal, gates.write)
+        self._conditions = Conditions(options.bucket, self._version, on_request)
         self._gates = gates
         self._names: dict[tuple[str, bytes], str] = {}  # of versions that were replaced
         self._journal, self._left = journal, journal.left()
@@ -149,6 +151,11 @@ class S3Store(Store):
     def put(
         self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None
     ) -> Object:
+        return self._conditions.keep(key, over, lambda over: self._put_over(key, descriptor, size, metadata, over))
+
+    def _put_over(
+        self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None
+    ) -> Object:
         parted = size > self._sizes.put
         mark = secrets.token_hex(16) if parted or over is not None else ""
         marked = {**metadata, _WRITE: mark} if mark else dict(metadata)
@@ -180,6 +187,14 @@ class S3Store(Store):
     def patch(
         self, key: str, descriptor: int, parts: Sequence[Part], version: bytes, metadata: Mapping[str, str],
         over: bytes | None = None,
+    ) -> Object:  # fmt: skip
+        return self._conditions.keep(
+            key, over, lambda over: self._patch_over(key, descriptor, parts, version, metadata, over)
+        )
+
+    def _patch_over(
+        self, key: str, descriptor: int, parts: Sequence[Part], version: bytes, metadata: Mapping[str, str],
+        over: bytes | None,
     ) -> Object:  # fmt: skip
         mark = secrets.token_hex(16)
         marked = {**metadata, _WRITE: mark}
@@ -251,6 +266,12 @@ class S3Store(Store):
             return self._quick.head(key)
 
         return self._attempts.run("HeadObject", key, act, tries)
+
+    def _version(self, key: str) -> bytes:
+        try:
+            return self._head(key).version
+        except FileNotFoundError:
+            return b""
 
     def _replaced(self, key: str, version: bytes) -> str:
         """What the store calls a version that is not the newest.

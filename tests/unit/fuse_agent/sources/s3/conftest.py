@@ -29,10 +29,8 @@ class Tried:
 
         patience = given.pop("patience", Patience(tries=4, connect=5, silence=5))
         options = given.pop("options", self.stub.options)
-        made = S3Store(
-            options, patience=patience, wait=wait, **given,
-            on_request=lambda one: self.requests.append(one[:3]),
-        )  # fmt: skip
+        given.setdefault("on_request", lambda one: self.requests.append(one[:3]))
+        made = S3Store(options, patience=patience, wait=wait, **given)
         self.opened.append(made)
         return made
 
