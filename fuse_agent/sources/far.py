@@ -50,10 +50,11 @@ class FarSource(Source):
     :ivar process: the helper
     """
 
-    def __init__(self, wanted: Wanted, tell: Tell) -> None:
+    def __init__(self, wanted: Wanted, tell: Tell, abilities: Abilities | None = None) -> None:
         """
         :param tell: of each request that the helper made
-        :raises OSError: when there is no such source
+        :param abilities: those of the source, where they are known; then nobody waits here until the helper is loaded
+        :raises OSError: when there is no such source, as far as it was asked
         """
         self._wanted, self._tell = wanted, tell
         self._lock = threading.Lock()
@@ -63,10 +64,15 @@ class FarSource(Source):
         self.process: subprocess.Popen[bytes] | None = None
         self._control: Channel | None = None
         try:
-            self.abilities: Abilities = self._ask("abilities")
+            if abilities is None:
+                abilities = self._ask("abilities")
+            else:
+                with self._lock:
+                    self._helper()
         except BaseException:
             self.close()
             raise
+        self.abilities: Abilities = abilities
 
     def find(self, path: bytes) -> Found:
         found: Found = self._ask("find", path)

@@ -35,11 +35,11 @@ class _Asked:
 
 class SplitSource(FarSource):
     def __init__(self, wanted: Wanted, options: Options, tell: Tell) -> None:
-        super().__init__(wanted, tell)
         bucket = read(wanted.url, wanted.properties)
         provider = provider_of(bucket, wanted.secrets) if is_near(bucket, wanted.secrets) else _Asked(self)
         store = NearStore(bucket, Keeper(provider), PATIENT, tell, gates(wanted.rates))
         self._near = ObjectSource(store, wanted.path.strip("/"), options)
+        super().__init__(wanted, tell, self._near.abilities)
 
     def find(self, path: bytes) -> Found:
         """A file, or that there is nothing."""

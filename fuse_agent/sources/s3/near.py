@@ -13,6 +13,7 @@ from ...metrics import Request
 from ..base import ChangedError
 from ..objects import Keys, Object, Store
 from ..rates import OPEN
+from .options import PATCHES
 from .quick import Quick, plain, whole
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class ElsewhereError(OSError):
 
 class NearStore(Store):
     """One try of what obstore can express; all else is an ElsewhereError."""
+
+    patches = PATCHES  # elsewhere
 
     def __init__(
         self, options: Options, keeper: Keeper, patience: Patience, on_request: Tell, gates: Gates = OPEN

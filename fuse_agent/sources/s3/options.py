@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paddleflow_core.model import check, storage, stores
 
@@ -29,6 +29,8 @@ class Patience(NamedTuple):
 
 
 PATIENT = Patience()
+# Bytes of the smallest part that an object is made of, the last excepted.
+PATCHES: Final = 5 << 20
 
 
 class OptionsError(ValueError):

@@ -23,7 +23,7 @@ from .credentials import Keeper
 from .failures import GarbledError
 from .journal import NOWHERE
 from .multipart import SIZES, Multipart, Sizes, Unfinished
-from .options import PATIENT, Patience
+from .options import PATCHES, PATIENT, Patience
 from .providers import provider_of
 from .quick import Quick, plain, quoted, seconds, version_of, whole
 
@@ -47,7 +47,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")
 
 
 class S3Store(Store):
-    patches = 5 << 20
+    patches = PATCHES
 
     def __init__(
         self,
