@@ -10,12 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from .ahead import Range, Reader, overlap, requests, without
+from .work import Flight
 
 if TYPE_CHECKING:
     from ..cache.file import File
     from ..operations import Soon
     from .contents import Contents
-    from .work import Flight
 
 # Fetched whole by one request, as soon as anything of it is wanted.
 SMALL: Final = 1 << 20
@@ -37,6 +37,7 @@ class Content:
         self.path = b""  # by which it was last known
         self._keeper = keeper
         self._flights: list[tuple[Range, Flight]] = []
+        self._ahead: Flight | None = None  # of all of it, in a row with others
         self._readers: dict[int, Reader] = {}
         self.file: File | None = None
         self.late = False
@@ -94,6 +95,8 @@ class Content:
     async def fetch_all(self) -> None:
         """All of it, as far as there is room to keep it."""
         await self._verify()
+        if self._ahead:
+            await self._ahead.result()
         largest = self._keeper.largest
         missing = without(self._missing(Range(0, self.size)), [one for one, _flight in self._flights])
         for one in requests(missing, 4 * largest, largest):
@@ -103,11 +106,20 @@ class Content:
         while self._flights:
             await self._flights[0][1].result()
 
-    async def fetch_ahead(self) -> None:
-        """The same, before anybody wants it."""
+    def begin_ahead(self) -> bool:
+        """Whether all of it is fetched, before anybody wants it, by who asks that; unless somebody fetches some of it already."""
+        if self._ahead or self._flights or self.is_doubtful:
+            return False
+        self._ahead = Flight()
         for one in self._missing(Range(0, self.size)):
             self._keeper.prefetched.fetched(self.digest, one)
-        await self.fetch_all()
+        return True
+
+    def end_ahead(self) -> None:
+        """However that went. Who waits for it fetches what is missing then."""
+        if self._ahead:
+            self._ahead.land()
+            self._ahead = None
 
     async def _verify(self) -> None:
         if self.is_doubtful:
@@ -115,6 +127,8 @@ class Content:
 
     async def _read(self, asked: Range, window: int) -> bytes | memoryview:
         await self._verify()
+        if self._ahead:
+            await self._ahead.result()
         self._fetch(asked, window)
         for one, flight in list(self._flights):
             if overlap(one, asked):

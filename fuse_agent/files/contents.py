@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -19,7 +19,7 @@ from .content import BLOCK, SMALL, Content
 from .prefetched import Prefetched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from ..cache.disk import Disk
@@ -176,7 +176,28 @@ class Contents:
         def load(path: bytes) -> _Put:
             return self._load(path, content, one, of_now)
 
-        put = await self._there(content, load)
+        self._loaded(content, one, await self._there(content, load))
+
+    def fetch_ahead(self, row: Iterable[Content]) -> None:
+        """All of these, which are small, before anybody wants them."""
+        begun = deque(content for content in row if content.begin_ahead())
+        for content in begun:
+            content.path = self._path(content)
+        self.work.row(begun, self._load_ahead, self._loaded_ahead)
+
+    def _load_ahead(self, content: Content) -> _Put | None:
+        """In a thread. What is wrong is told to who asks for it."""
+        try:
+            return self._load(content.path, content, Range(0, content.size), of_now=True)
+        except OSError:
+            return None
+
+    def _loaded_ahead(self, content: Content, put: _Put | None) -> None:
+        if put:
+            self._loaded(content, Range(0, content.size), put)
+        content.end_ahead()
+
+    def _loaded(self, content: Content, one: Range, put: _Put) -> None:
         self._kept_by(content, put.file)
         if put.tier:
             self.metrics.count("blockcache_writes", tier=put.tier)

@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from .names import Names
     from .stage import Stage
     from .view import Settings
-    from .work import Work
     from .writing import Writing
 
+# So small a file is fetched in the time in which its version is asked for: where each open asks, that brings it.
+_ASKED: Final = 64 << 10
 # Within which the kernel looks a name up again whose open failed, and opens what it finds.
 _FRESH: Final = 10 * view.SECOND
 
@@ -63,17 +64,19 @@ class Opening:
 
     def __init__(
         self, nodes: Nodes, names: Names, contents: Contents, opens: Opens, source: Source, settings: Settings,
-        work: Work, writing: Writing | None, extended: Extended, bind: Callable[[int], int] | None, metrics: Metrics,
+        writing: Writing | None, extended: Extended, bind: Callable[[int], int] | None, metrics: Metrics,
     ) -> None:  # fmt: skip
         """
         :param writing: None on a mount that is read-only
         :param bind: gives the kernel a file to read and write by itself; None where the session cannot
         """
         self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
-        self._source, self._settings, self._work, self._writing = source, settings, work, writing
+        self._source, self._settings, self._writing = source, settings, writing
         self._extended = extended
         self._bind, self._metrics, self.ends = bind, metrics, False
         self._neighbours = Neighbours(nodes)
+        # Of what is worth fetching ahead.
+        self._least = 0 if settings.relaxed else _ASKED
         # Found to be what its name means after an open of another version failed: the next open of it need not ask again, until then.
         self._fresh: dict[int, int] = {}
 
@@ -144,12 +147,14 @@ class Opening:
         return self._opened(caller, node, content, missed)
 
     def fetch_after(self, node: int, missed: bool) -> None:
+        row = []
         for other in self._neighbours.after(node, missed):
             known = self._nodes.known(other)
-            if stat.S_ISREG(known.mode) and 0 < known.size <= SMALL and not self._names.is_held(other):
+            if stat.S_ISREG(known.mode) and self._least < known.size <= SMALL and not self._names.is_held(other):
                 content = self._contents.of(other)
                 if not self._is_ready(content):
-                    self._work.begin(content.fetch_ahead)
+                    row.append(content)
+        self._contents.fetch_ahead(row)
 
     def _is_ready(self, content: Content) -> bool:
         """A small one is whole before it is opened, so that the kernel reads it by itself."""

@@ -107,8 +107,8 @@ class FileSystem(Operations):
             self._nodes, self._names, self._source, settings, self._work, self._writing, self._tree, self.results
         )
         self._opening = Opening(
-            self._nodes, self._names, self._contents, self._opens, self._source, settings, self._work, self._writing,
-            self._extended, parts.bind, parts.metrics,
+            self._nodes, self._names, self._contents, self._opens, self._source, settings, self._writing, self._extended,
+            parts.bind, parts.metrics,
         )  # fmt: skip
         self._ranges = Ranges(self._opens, self._names, self._contents, self._work, self._writing)
         self._spaces = Spaces(self._nodes, self._source, settings, self._work)
