@@ -190,7 +190,7 @@ class Content:
         buffer = self._keeper.buffer[: asked.size]
         try:
             count = os.preadv(self.file.descriptor, [buffer], asked.offset, os.RWF_NOWAIT)
-        except BlockingIOError:
+        except OSError:  # it would wait, or cannot tell, as in memory; who waits finds whether it is worse
             return None
         return buffer if count == asked.size and self.file.has(*asked) else None
 

@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,15 @@ def test_a_check_says_what_is_stored_nowhere_else_and_how_to_get_it_out(agent: C
     agent("umount", str(agent.point))
     (folder / "staging" / "9").write_bytes(b"whose?")
     assert "nobody knows what it was to become" in agent("fsck", str(folder), code=1).stdout
+
+
+def test_a_cache_may_lie_in_memory(agent: Command, source: Path) -> None:
+    """Which cannot say whether a read would wait."""
+    data = os.urandom(24 << 20)
+    (source / "large").write_bytes(data)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        agent.mount(url(source), options={"data-cache-path": folder, "block-size": "1Mi"})
+        with (agent.point / "large").open("rb", buffering=0) as file:  # while it fills
+            assert b"".join(iter(lambda: file.read(1 << 20), b"")) == data
+        assert agent.status()["worker"]["disk"]["files"] >= 1
+        agent("umount", str(agent.point))
