@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 _ROW: Final = 64
 # A folder that others of this mount rename while it is listed is listed anew, so often.
 _ATTEMPTS: Final = 3
+_HIDDEN: Final = "what no file here can be or be called is left out of listings: rename it at the source to see it"
+_SHADOWED: Final = "a file cannot be reached beside a folder of its name: rename one of them at the source"
 # What the agent shows of itself in the root; a user's of that name is hidden.
 STATS: Final = b".stats"
 META: Final = "meta_ops_durations_histogram_seconds"
@@ -82,7 +84,7 @@ class Names:
         self._nodes, self._source, self._settings, self._work = nodes, source, settings, work
         self._is_open, self._written, self._metrics = is_open, written, metrics or Metrics()
         self.changes = Changes()
-        self.hidden, self.shadowed = Oddities(), Oddities()
+        self.hidden, self.shadowed = Oddities(_HIDDEN), Oddities(_SHADOWED)
         self.xattrs = Believed()
         self._moving: dict[trio.Event, tuple[bytes, ...]] = {}
         self._listings: dict[int, _Listing] = {}

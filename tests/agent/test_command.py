@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.agent_command import Command
+from tests.support.agent_command import Command, command
 from tests.support.caches import removed
 from tests.support.granted import until
 from tests.support.mapped import Memory
@@ -119,6 +120,34 @@ def test_a_second_agent_on_the_same_cache_is_told_who_holds_it(agent: Command, s
     said = other.mount(url(source), code=1)
     assert f"is held by process {agent.status()['worker_pid']}, which serves {agent.point}" in said
     assert names(other.point) == []
+
+
+def test_a_second_agent_with_other_settings_has_a_part_of_the_cache_of_its_own(
+    agent: Command, source: Path, tmp_path: Path
+) -> None:
+    (source / "file").write_bytes(b"content")
+    agent.mount(url(source))
+    (tmp_path / "other").mkdir()
+    with command(tmp_path / "other") as other:
+        other.cache = agent.cache
+        other.mount(url(source), options={"block-size": "4Mi"})
+        for one in (agent, other):
+            assert (one.point / "file").read_bytes() == b"content"
+            assert one.status()["worker"]["disk"]["files"] == 1
+        assert len(list(agent.cache.glob("*/*"))) == 2
+
+
+def test_no_more_bytes_a_second_pass_than_may(agent: Command, source: Path) -> None:
+    """However fast the machine is: what passes at once at first is the eighth part of a second's."""
+    (source / "file").write_bytes(b"x" * (3 << 20))
+    agent.mount(url(source), options={"rate-limit-read": "2Mi", "rate-limit-write": "2Mi"})
+    began = time.monotonic()
+    assert (agent.point / "file").read_bytes() == b"x" * (3 << 20)
+    read = time.monotonic()
+    (agent.point / "new").write_bytes(b"y" * (3 << 20))
+    assert read - began > 1
+    assert time.monotonic() - read > 1
+    assert (source / "new").read_bytes() == b"y" * (3 << 20)
 
 
 def test_a_source_that_is_gone_is_told_at_the_mount(agent: Command, tmp_path: Path) -> None:

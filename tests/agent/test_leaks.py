@@ -8,7 +8,7 @@ import gc
 import inspect
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 
 from tests.conftest import EXTENDED
-from tests.support.agent_command import Command, command
+from tests.support.agent_command import Command
 
 TIMES = 100 if EXTENDED else 1
 LOOKUPS = 100_000
@@ -185,17 +185,8 @@ def test_nothing_is_held_for_nobody(work: str, tmp_path: Path) -> None:
     assert after[2] - before[2] < 100 + count // 100
 
 
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Command]:
-    (tmp_path / "agent").mkdir()
-    with command(tmp_path / "agent") as one:
-        yield one
-
-
-def test_a_mount_that_is_used_holds_no_more_than_before(agent: Command, tmp_path: Path) -> None:
+def test_a_mount_that_is_used_holds_no_more_than_before(agent: Command, source: Path) -> None:
     """The kernel itself says what it forgets."""
-    source = tmp_path / "source"
-    source.mkdir()
     for index in range(200):
         (source / f"file-{index}").write_bytes(b"content")
     agent.mount(f"local:/{source}")

@@ -5,24 +5,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from paddleflow_fuse.sources.s3.options import Options
 
-from tests.support.agent_command import Command, command
+from tests.support.agent_command import Command
 from tests.support.minio import KEYS
 
 MIB = 1 << 20
 NAMES = 5_000
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Command]:
-    (tmp_path / "agent").mkdir()
-    with command(tmp_path / "agent") as one:
-        yield one
 
 
 def share(process: int) -> int:
@@ -51,9 +42,7 @@ def test_an_idle_mount_of_a_bucket_is_small(agent: Command, bucket: Options) -> 
     assert share(supervisor) < 20 * MIB
 
 
-def test_a_name_that_was_listed_and_looked_at_costs_at_most_250_bytes(agent: Command, tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
+def test_a_name_that_was_listed_and_looked_at_costs_at_most_250_bytes(agent: Command, source: Path) -> None:
     for number in range(NAMES):
         (source / f"{number:07d}").touch()
     agent.mount(f"local:/{source}")

@@ -198,3 +198,4 @@ def test_a_users_of_that_name_is_hidden_and_counted(agent: Command, source: Path
     status = agent.status()["worker"]["files"]
     assert (status["hidden_names"], status["hidden"]) == (1, [".stats"])
     assert counted(agent)("pfs_hidden_names") == 1
+    assert agent.said().count("is left out of listings: rename it at the source to see it path=b'.stats'") == 1

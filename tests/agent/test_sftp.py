@@ -27,6 +27,7 @@ from paddleflow_fuse.sources.sftp.source import SftpSource
 
 from tests.support.agent_command import command
 from tests.support.relay import Relay, closing
+from tests.support.shown import assert_nowhere
 from tests.support.source_suite import KeepingSuite, SourceSuite, content, failing, names, store
 from tests.support.sshd import BARE, PASSWORD, ROOM, ROOT, USER, USER_ID, Sshd, sshd
 
@@ -471,6 +472,23 @@ def test_who_waits_for_a_server_is_let_go_when_the_source_is_closed(options: Opt
 
 
 # --- mounted ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["password", "privateKey"])
+def test_no_login_is_shown_anywhere(server: Sshd, options: Options, root: Path, tmp_path: Path, word: str) -> None:
+    held = {"password": PASSWORD, "privateKey": server.key}[word]
+    (root / "there").write_bytes(b"there")
+    with command(tmp_path) as agent:
+        agent.mount(
+            f"sftp://127.0.0.1:{server.port}{options.root.decode()}",
+            options={"user": ROOT, "hostKey": server.host_key, "log-level": "DEBUG"},
+            secrets={word: held},
+        )
+        assert (agent.point / "there").read_bytes() == b"there"
+        (agent.point / "new").write_bytes(b"new")
+        with failing(errno.ENOENT):
+            (agent.point / "missing").read_bytes()
+        assert_nowhere(agent, held.splitlines()[1:-1] or [held])
 
 
 def test_a_server_is_mounted(server: Sshd, options: Options, root: Path, tmp_path: Path) -> None:

@@ -253,3 +253,22 @@ def test_whatever_the_disk_did_not_take_is_known_at_once_and_by_the_next(
     assert stage.poisoned == other.poisoned == errno.ENOSPC
     stage.close()
     other.close()
+
+
+def test_on_a_disk_that_became_read_only_all_is_read_and_what_was_written_is_stored(
+    agent: Command, disk: SmallDisk
+) -> None:
+    source = mount(agent, passthrough="false")
+    for name in ("cached", "other"):
+        (source / name).write_bytes(name.encode())
+    assert (agent.point / "cached").read_bytes() == b"cached"
+    with file(agent.point / "open", os.O_WRONLY | os.O_CREAT) as one:
+        os.write(one, b"before")
+        disk.spoil()
+        for name in ("cached", "other"):
+            assert (agent.point / name).read_bytes() == name.encode()
+        with failing(errno.EROFS):
+            (agent.point / "new").write_bytes(b"new")
+        with failing(errno.EROFS):
+            os.write(one, b" and after")
+    assert sorted(os.listdir(agent.point)) == ["cached", "other"]

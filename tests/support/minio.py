@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import socket
 import subprocess
 import time
 import urllib.request
@@ -50,20 +51,33 @@ class Minio:
 
 
 @contextlib.contextmanager
-def minio(folder: Path) -> Iterator[Minio]:
+def held_port() -> Iterator[int]:
+    """One that nobody takes while who listens there is started again; until then it refuses."""
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", 0))
+        yield int(one.getsockname()[1])
+
+
+@contextlib.contextmanager
+def minio(folder: Path, port: int = 0) -> Iterator[Minio]:
+    """It is killed at the end. Made again with that folder and port, it is the same.
+
+    :param port: 0 for any
+    """
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(folder), "MINIO_UPDATE": "off", "MINIO_BROWSER": "off",
         "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{b64encode(bytes(32)).decode()}",
         "MINIO_ROOT_USER": KEYS.key, "MINIO_ROOT_PASSWORD": KEYS.secret,
     }  # fmt: skip
     log = folder / "log"
-    # It takes a port by itself, and says which.
-    command = [str(built("minio") / "minio"), "server", "--address", "127.0.0.1:0", str(folder / "data")]
+    # It says which port it has.
+    command = [str(built("minio") / "minio"), "server", "--address", f"127.0.0.1:{port}", str(folder / "data")]
     with log.open("wb") as output, subprocess.Popen(command, env=environment, stdout=output, stderr=output) as server:
         try:
             yield Minio(_ready(server, log))
         finally:
-            server.terminate()
+            server.kill()
             server.wait(PATIENCE)
 
 

@@ -36,6 +36,13 @@ class SmallDisk:
     def empty(self) -> None:
         self._ballast.unlink()
 
+    def spoil(self) -> None:
+        """As the kernel does with a file system in which it found an error: nothing is written there any more, also by who has files open."""
+        subprocess.run(["mount", "-o", "remount,errors=remount-ro", self.root], check=True)
+        number = self.root.stat().st_dev
+        device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve().name
+        Path("/sys/fs/ext4", device, "trigger_fs_error").write_text("planted by a test")
+
 
 @contextmanager
 def small_disk(folder: Path, mebibytes: int) -> Iterator[SmallDisk]:
