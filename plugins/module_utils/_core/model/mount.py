@@ -82,8 +82,8 @@ RETIRED: dict[str, str] = {
 REFUSED: dict[str, str] = {
     "mount-point": "It stands behind the address: paddleflow-fuse mount URL POINT.",
     "mount-options": "Each is one of -o.",
-    "local": "Mount a folder of this machine as local:///folder.",
-    "local-root": "Mount a folder of this machine as local:///folder.",
+    "local": "Mount a folder of this machine as local://srv/data, which is /srv/data.",
+    "local-root": "Mount a folder of this machine as local://srv/data, which is /srv/data.",
     "config": "Mount what a file declares with paddleflow-fuse run FILE.",
     **dict.fromkeys(
         ("server", "fs-id", "fs-info", "sts", "user-name"),
