@@ -18,7 +18,7 @@ from paddleflow_core.model.stores import SECRETS
 
 from .. import configuration as configured
 from ..configuration import OptionsError
-from ..sources.s3.held import pointer
+from ..sources.held import pointer
 from .ask import own
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .held import points
 from .objects import Options
 from .rates import Rates, gates
 
@@ -62,17 +63,18 @@ def here(wanted: Wanted, tell: Tell) -> Source:
 
         return LocalSource(wanted.path, passing)
     if wanted.kind == "sftp":
-        from .sftp.options import FileLogin
+        from .sftp.options import FileLogin, VaultLogin
         from .sftp.options import read as read_sftp
         from .sftp.source import SftpSource
 
-        login = FileLogin(wanted.secrets) if wanted.secrets else None
+        kind = VaultLogin if points(wanted.secrets) else FileLogin
+        login = kind(wanted.secrets) if wanted.secrets else None
         return SftpSource(read_sftp(wanted.url, wanted.properties), login, gates=passing, on_request=tell)
     if wanted.kind == "hdfs":
         from .hdfs.options import read as read_hdfs
         from .hdfs.source import HdfsSource
 
-        return HdfsSource(read_hdfs(wanted.url, wanted.properties), gates=passing, on_request=tell)
+        return HdfsSource(read_hdfs(wanted.url, _with_vaults(wanted)), gates=passing, on_request=tell)
     from .s3.journal import Journal
     from .s3.options import read
     from .s3.providers import provider_of
@@ -84,6 +86,19 @@ def here(wanted: Wanted, tell: Tell) -> Source:
     store = S3Store(bucket, keys, journal=journal, gates=passing, on_request=tell)
     threading.Thread(target=store.end_left, daemon=True).start()
     return BucketSource(store, wanted.path.strip("/"), options(wanted))
+
+
+def _with_vaults(wanted: Wanted) -> Mapping[str, Any]:
+    """What is wanted, with what its file of secrets points to: a source that is made anew has what lies there then.
+
+    :raises PermissionError:
+    """
+    if not wanted.secrets or not points(wanted.secrets):
+        return wanted.properties
+    from .vaulted import secrets
+
+    found = secrets(wanted.secrets)[0]
+    return {**wanted.properties, **{name: value for name, value in found.items() if isinstance(value, str)}}
 
 
 def options(wanted: Wanted) -> Options:

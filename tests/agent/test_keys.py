@@ -17,11 +17,13 @@ from paddleflow_fuse.sources.make import Wanted, make
 from paddleflow_fuse.sources.s3.options import Options
 from paddleflow_fuse.sources.s3.vaulted import VaultCredentials
 
+from tests.support.agent_command import command
 from tests.support.granted import until
 from tests.support.minio import KEYS, Minio
 from tests.support.mounted import mounted
 from tests.support.places import file
 from tests.support.source_suite import content, failing
+from tests.support.sshd import PASSWORD, ROOT, sshd
 from tests.support.vault import Real, real
 
 MIB = 1 << 20
@@ -126,6 +128,31 @@ def test_keys_of_vault_are_used_and_replaced(
     assert VaultCredentials(secrets).credentials()[:2] == ("other", "planted-other")
     with opened(bucket, server, secrets) as source, failing(errno.EACCES):
         source.find(b"")
+
+
+@pytest.mark.extended
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start a server with users of its own")
+def test_a_server_of_sftp_is_entered_by_a_login_of_vault(vault: Real, tmp_path: Path) -> None:
+    vault.put("secret", "team/server", {"word": PASSWORD})
+    connection = {"url": vault.url, "token": vault.lend(3600, "secret/data/team/server")}
+    pointer = {"path": "team/server", "keys": {"password": "word"}}
+    with sshd() as there, command(tmp_path) as agent:
+        root = os.fsdecode(there.options().root)
+        address = f"sftp://127.0.0.1:{there.port}{root}"
+        given = {"user": ROOT, "hostKey": there.host_key}
+        agent.mount(address, options=given, secrets={"vault": pointer, "vault_connection": connection})
+        (agent.point / "file").write_bytes(b"content")
+        assert Path(root, "file").read_bytes() == b"content"
+        assert PASSWORD not in agent.said()
+        written = [path for path in agent.run.rglob("*") if path.is_file()]
+        assert [path for path in written if PASSWORD in path.read_text()] == []
+        agent("umount", str(agent.point))
+        vault.put("secret", "team/server", {"word": "planted-other"})
+        refused = agent.mount(
+            address, options=given, secrets={"vault": pointer, "vault_connection": connection}, code=1
+        )
+        assert "does not let the user in with this password" in refused
+        assert "planted" not in refused
 
 
 @pytest.mark.extended

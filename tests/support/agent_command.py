@@ -40,7 +40,7 @@ class Command:
         url: str,
         *,
         options: Mapping[str, str] | None = None,
-        secrets: Mapping[str, str] | None = None,
+        secrets: Mapping[str, object] | None = None,
         code: int = 0,
         **more: str,
     ) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..held import points
 from .credentials import FileCredentials, Fixed
-from .held import points
 
 if TYPE_CHECKING:
     from .credentials import Provider

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -14,6 +15,7 @@ from paddleflow_core.model import storage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_LOG = logging.getLogger(__name__)
 _PORT: Final = 22
 
 
@@ -52,13 +54,40 @@ class FileLogin(Logins):
             found = json.loads(self._path.read_bytes())
         except ValueError:
             found = None
-        given = found if isinstance(found, dict) else {}
-        password, key = (given.get(name, "") for name in ("password", "privateKey"))
-        if not isinstance(password, str) or not isinstance(key, str) or not (password or key):
-            raise PermissionError(
-                errno.EACCES, "it is no JSON object with password or privateKey as text", str(self._path)
-            )
-        return Login(password, key)
+        return _login(found, str(self._path))
+
+
+class VaultLogin(Logins):
+    """A file that points to Vault, which is asked for every connection. While it gives none, who was let in before is so again."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        self._last: Login | None = None
+        self._fails = False
+
+    def login(self) -> Login:
+        from ..vaulted import secrets  # its client is not small
+
+        try:
+            self._last, self._fails = _login(*secrets(self._path)), False
+        except OSError as error:
+            if self._last is None:
+                raise
+            if not self._fails:
+                _LOG.warning("%s: the login that was read before is used", error)
+            self._fails = True
+        return self._last
+
+
+def _login(found: object, where: str) -> Login:
+    """
+    :raises PermissionError: never with what was found
+    """
+    given = found if isinstance(found, dict) else {}
+    password, key = (given.get(name) or "" for name in ("password", "privateKey"))
+    if not isinstance(password, str) or not isinstance(key, str) or not (password or key):
+        raise PermissionError(errno.EACCES, "it is no JSON object with password or privateKey as text", where)
+    return Login(password, key)
 
 
 class Options(NamedTuple):

@@ -44,8 +44,10 @@ def pointer(found: Mapping[str, Any]) -> Pointer | None:
     return Pointer(told["path"], told.get("engineMountPoint", ENGINE), told["keys"])
 
 
-def points(path: str | Path) -> bool:
+def points(path: str | Path | None) -> bool:
     """Whether a file of secrets points to Vault."""
+    if path is None:
+        return False
     try:
         return POINTER in json.loads(Path(path).read_bytes())
     except (OSError, ValueError, TypeError):
