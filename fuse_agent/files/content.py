@@ -58,6 +58,8 @@ class Content:
         if reader is None:
             reader = self._readers[handle] = Reader()
         window = 0 if self.whole else reader.window(asked, self._keeper.ahead)
+        if len(self._flights) >= _AT_ONCE:
+            window = 0  # nothing would be begun, and to look through all of it for each read takes longer than the read
         began = time.perf_counter()
         found = self._at_hand(asked)
         self._keeper.read(self, asked, found is not None or not self._missing(asked))
