@@ -9,9 +9,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from ..cache.check import fsck
-from ..cache.claim import OWNER, clean, is_held, owner_of
+from ..cache.check import Finding, fsck
+from ..cache.claim import OWNER, borrowed, clean, is_held, owner_of
 from ..cache.errors import ForeignError, HeldError, UnsavedError
+from ..files import remembered
 from ..files.folders import folders, left
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def _check(folder: Path, repair: bool, quick: bool) -> bool:
     owner = owner_of(folder)
     print(f"{folder}, of {owner.get('url', 'no url')} on {owner.get('mount', 'no mount')}")
     findings = fsck(folder, repair, quick=quick, tell=_Teller())
+    findings += _listings(folder, repair)
     for one in findings:
         print(f"  {one.name}: {one.what}{'; it was removed' if one.mended else ''}")
     waiting = list(left(folder))
@@ -62,6 +64,15 @@ def _check(folder: Path, repair: bool, quick: bool) -> bool:
     if not findings and not waiting:
         print("  all is right")
     return all(one.mended for one in findings) and not waiting
+
+
+def _listings(folder: Path, repair: bool) -> list[Finding]:
+    with borrowed(folder, "checked"):
+        problem = remembered.examine(folder)
+        if problem and repair:
+            remembered.remove(folder)
+    advice = "listings are damaged, and the source is asked instead"
+    return [Finding(remembered.NAMES, f"{problem}; {advice}", repair)] if problem else []
 
 
 def _mount(owner: dict[str, object]) -> str:

@@ -84,6 +84,12 @@ def _caches(worker: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _work(files: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "names", f"{files['nodes']} known, {files['open']} open"
+    if listings := files.get("listings"):
+        state = f" OFF: {listings['off']}" if listings["off"] else ""
+        yield (
+            "listings",
+            f"of {listings['folders']} folders kept, {size(listings['bytes'])}, in {listings['file']}{state}",
+        )
     waiting = ", ".join(f"{count} {name}" for name, count in files["waiting"].items())
     yield "waiting", waiting
     yield (

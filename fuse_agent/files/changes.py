@@ -3,9 +3,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class Changes:
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[..., None] = lambda *_paths: None) -> None:
+        """
+        :param told: of each change, whoever asks meanwhile
+        """
+        self._told = told
         self._count = 0
         self._askers: dict[int, int] = {}  # by when they began
         self._touched: dict[bytes, int] = {}
@@ -26,6 +35,7 @@ class Changes:
 
     def touch(self, *paths: bytes) -> None:
         """They, and what is below them, are other than they were."""
+        self._told(*paths)
         if not self._askers:
             return
         self._count += 1

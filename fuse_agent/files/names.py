@@ -25,6 +25,7 @@ from . import view
 from .believed import Believed
 from .changes import Changes
 from .oddities import Oddities
+from .recalls import Listing, Recalls
 
 if TYPE_CHECKING:
     import os
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
     from ..nodes.table import Child, Nodes
     from ..operations import Held, Soon
     from ..sources.base import Listed as Told
-    from ..sources.base import Source
+    from ..sources.base import Page, Source
+    from .remembered import Remembered
     from .view import Settings
-    from .work import Flight, Work
+    from .work import Work
 
     Answer = TypeVar("Answer")
 
@@ -52,20 +54,6 @@ META: Final = "meta_ops_durations_histogram_seconds"
 _DOTS: Final = 2  # places of a listing before those of what is in the folder
 
 
-class _Listing:
-    """Of a folder, on its way. Where no name was known before, readers are given what came so far; else they would be given what
-    is there no more."""
-
-    def __init__(self, number: int, streams: bool) -> None:
-        self.number, self.streams = number, streams
-        self.grown = trio.Event()
-        self.flight: Flight
-
-    def grow(self) -> None:
-        self.grown.set()
-        self.grown = trio.Event()
-
-
 class Names:
     """
     :ivar changes: to be told of what is changed here, when the source has done it
@@ -77,17 +65,21 @@ class Names:
     def __init__(
         self, nodes: Nodes, source: Source, settings: Settings, work: Work, is_open: Callable[[int], bool],
         written: Callable[[int], os.stat_result | None], metrics: Metrics | None = None,
+        remembered: Remembered | None = None,
     ) -> None:  # fmt: skip
         """
         :param written: what a file is like that the source may not have yet
+        :param remembered: what earlier mounts listed
         """
         self._nodes, self._source, self._settings, self._work = nodes, source, settings, work
         self._is_open, self._written, self._metrics = is_open, written, metrics or Metrics()
-        self.changes = Changes()
+        self._remembered = remembered
+        self.changes = Changes(remembered.forget) if remembered else Changes()
         self.hidden, self.shadowed = Oddities(_HIDDEN), Oddities(_SHADOWED)
         self.xattrs = Believed()
         self._moving: dict[trio.Event, tuple[bytes, ...]] = {}
-        self._listings: dict[int, _Listing] = {}
+        self._listings: dict[int, Listing] = {}
+        self._recalls = Recalls(nodes, work, self, remembered)
         if not nodes.known(ROOT).number:
             nodes.set(ROOT, view.known(Found(Kind.FOLDER), ROOT, settings, view.now()))
 
@@ -130,6 +122,10 @@ class Names:
 
     def lookup(self, parent: int, name: bytes) -> Soon[Entry | Absent]:
         _fit(name)
+        return self._by_known(parent, name) or self._lookup(parent, name)
+
+    def _by_known(self, parent: int, name: bytes) -> Entry | Absent | None:
+        """As far as it holds."""
         node = self._nodes.find(parent, name)
         moment = view.now()
         if node:
@@ -138,7 +134,7 @@ class Names:
                 return self.entry(node, None if held else known)
         elif self._nodes.complete_until(parent) * view.SECOND > moment:
             return Absent(self._settings.kernel_names_hold)
-        return self._lookup(parent, name)
+        return None
 
     def entry(self, node: int, known: Known | None = None) -> Entry:
         """For the kernel, which holds the node from now on."""
@@ -146,6 +142,8 @@ class Names:
         return view.entry(node, known or self.known(node), self._settings)
 
     async def _lookup(self, parent: int, name: bytes) -> Entry | Absent:
+        if await self._recalls.know(parent) and (known := self._by_known(parent, name)):
+            return known
         node = await self.refresh(parent, name)
         return self.entry(node) if node else Absent(self._settings.kernel_names_hold)
 
@@ -193,6 +191,8 @@ class Names:
             return node  # what is known of it holds until it has its place
         if node and self.is_held(node) and found is None:
             return node  # what is written is stored when it is closed
+        is_same = found is not None and bool(node) and self._is_same(node, self._nodes.known(node), found)
+        self._recalls.told(parent, name, node, found, is_same)
         if found is None:
             if node:
                 self._nodes.unname(node)
@@ -275,78 +275,125 @@ class Names:
         """A folder is as it is where the source keeps nothing of it; what has no name is asked by nobody else."""
         return (stat.S_ISDIR(known.mode) and not self._source.abilities.keeps) or not self._nodes.parent(node)
 
+    def doubt(self, node: int) -> None:
+        """The source is asked for it, and for what it holds, before any of that is told again."""
+        known = self._nodes.known(node)
+        self._nodes.set(node, known._replace(holds=min(known.holds, 0), name_holds=0))
+        for folder in (self._nodes.parent(node), node if stat.S_ISDIR(known.mode) else 0):
+            if folder:
+                self._nodes.complete(folder, 0)
+
     def changed(self, *folders: int) -> None:
         """Names in them came or went. Where that is a time of a folder, the source knows it; tar takes one that changes later for a
         folder that is changed meanwhile."""
         if self._source.abilities.folders_change:
             for folder in filter(None, folders):
                 self._nodes.set(folder, self._nodes.known(folder)._replace(holds=0))
+                self._recalls.changed(folder)
 
     # --- folders -----------------------------------------------------------------------------
 
     def listing(self, node: int, after: int, room: int, plus: bool) -> Soon[Sequence[Listed]]:
         if not stat.S_ISDIR(self._nodes.known(node).mode):
             raise NotADirectoryError(errno.ENOTDIR, "only folders are listed")
-        until = self._nodes.complete_until(node)
-        # Who is in the middle of a listing goes on with it, even if it holds no more for others.
-        if node not in self._listings and (until * view.SECOND > view.now() or (until and after)):
+        if self._is_listed(node, after):
             return self._page(node, after, room, plus)
         return self._list(node, after, room, plus)
+
+    def _is_listed(self, node: int, after: int) -> bool:
+        """Who is in the middle of a listing goes on with it, even if it holds no more for others."""
+        until = self._nodes.complete_until(node)
+        return node not in self._listings and (until * view.SECOND > view.now() or bool(until and after))
 
     async def children(self, node: int, after: int) -> list[Child]:
         """Of a folder, some behind that place of its listing, which is the newest when one begins; none at the end."""
         if not after:
-            await self._list(node, 0, 0, plus=False)
+            await self._list(node, 0, 0, plus=False, anew=True)
         return self._row(node, after)
 
-    async def _list(self, node: int, after: int, room: int, plus: bool) -> Sequence[Listed]:
+    async def _list(self, node: int, after: int, room: int, plus: bool, anew: bool = False) -> Sequence[Listed]:
+        """
+        :param anew: by the source, whatever earlier mounts listed
+        """
+        if not anew:
+            recall = await self._recalls.begin(node)
+            page = await self._grown(recall, node, after, room, plus) if recall else []
+            if recall and not page:
+                await recall.flight.result()
+            if page or self._is_listed(node, after):  # as by a recall that ended before this began
+                return page or self._page(node, after, room, plus)
         listing = self._listings.get(node)
         if listing is None:
-            listing = self._listings[node] = _Listing(self._nodes.begin_listing(), not self._nodes.count(node))
+            listing = self._listings[node] = Listing(self._nodes.begin_listing(), not self._nodes.count(node))
             listing.flight = self._work.begin(partial(self._whole, node, listing))
+        page = await self._grown(listing, node, after, room, plus)
+        if not page:
+            await listing.flight.result()
+        return page or self._page(node, after, room, plus)
+
+    async def _grown(self, listing: Listing, node: int, after: int, room: int, plus: bool) -> Sequence[Listed]:
+        """What has come of it, nothing when it is over."""
         while room and listing.streams and not listing.flight.has_landed:
             page = self._page(node, after, room, plus)
             if page and page[-1].after > _DOTS:
                 return page
             await listing.grown.wait()
-        await listing.flight.result()
-        return self._page(node, after, room, plus)
+        return []
 
-    async def _whole(self, node: int, listing: _Listing) -> None:
+    async def _whole(self, node: int, listing: Listing) -> None:
         try:
             for _attempt in range(_ATTEMPTS):
-                if await self._listed(node, listing.number, listing):
+                if await self._listed(node, listing):
                     return
             raise OSError(errno.EIO, "the folder was renamed again and again while it was listed")
         finally:
             del self._listings[node]
             listing.grow()
 
-    async def _listed(self, node: int, listing: int, grows: _Listing) -> bool:
+    async def _listed(self, node: int, listing: Listing) -> bool:
         """Whether the folder had the same place from the beginning to the end."""
-        path = self.path(node)
+        path, kept, whole = self.path(node), self._remembered, False
         began, begin = self.changes.begin(), view.now()
-        moment = begin
+        moment, draft = begin, kept.begin(path) if kept else None
         try:
             pages = iter(self._source.list(path))
             while page := await self.ask("list", next, pages, None):
-                self.hidden.add(path, page.hidden)
-                self.shadowed.add(path, page.shadowed)
-                for start in range(0, len(page.listed), _ROW):
-                    if self.changes.since(began, path):
-                        return False
-                    for told in page.listed[start : start + _ROW]:
-                        if node == ROOT and told.name == STATS:
-                            self.hidden.add(path, [told.name])
-                        else:
-                            self._take_listed(node, path, told, listing, began, moment)
-                    await trio.lowlevel.checkpoint()
-                grows.grow()
+                if not await self.take_page(node, path, page, listing, began, moment):
+                    return False
+                if kept and draft:
+                    kept.add(draft, page)
                 moment = view.now()  # of the next one
-            await self._sweep(node, path, listing, began)
+            await self._sweep(node, path, listing.number, began)
+            whole = True
         finally:
             self.changes.end(began)
-        self._nodes.complete(node, (begin + int(self._settings.names_hold * view.SECOND)) // view.SECOND)
+            if kept and draft:
+                kept.end(draft, whole)
+        self.complete(node, begin)
+        return True
+
+    def is_asked(self, node: int) -> bool:
+        """Whether the source is asked what the folder holds."""
+        return node in self._listings
+
+    def complete(self, node: int, begin: int) -> None:
+        """All that it held then is known."""
+        self._nodes.complete(node, max((begin + int(self._settings.names_hold * view.SECOND)) // view.SECOND, 0))
+
+    async def take_page(self, node: int, path: bytes, page: Page, listing: Listing, began: int, moment: int) -> bool:
+        """Whether the folder has the same place still."""
+        self.hidden.add(path, page.hidden)
+        self.shadowed.add(path, page.shadowed)
+        for start in range(0, len(page.listed), _ROW):
+            if self.changes.since(began, path):
+                return False
+            for told in page.listed[start : start + _ROW]:
+                if node == ROOT and told.name == STATS:
+                    self.hidden.add(path, [told.name])
+                elif listing.number or not (told.name in listing.absent or self._nodes.find(node, told.name)):
+                    self._take_listed(node, path, told, listing.number, began, moment)
+            await trio.lowlevel.checkpoint()
+        listing.grow()
         return True
 
     def _take_listed(self, folder: int, path: bytes, told: Told, listing: int, began: int, moment: int) -> None:

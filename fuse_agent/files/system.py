@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..protocol.replies import Entry, Space
     from ..sources.base import Source
     from .headroom import Headroom
+    from .remembered import Remembered
     from .stage import Staging
     from .view import Settings
 
@@ -55,6 +56,7 @@ class Parts(NamedTuple):
     :ivar staging: None on a mount that is read-only
     :ivar doubt: tells the kernel that a node's attributes are not what they were
     :ivar headroom: what may be taken of the disk where it is staged
+    :ivar remembered: listings that outlive the mount
     :ivar bind: gives the kernel a file to read and write by itself; None where the session cannot
     """
 
@@ -68,6 +70,7 @@ class Parts(NamedTuple):
     metrics: Metrics = Metrics()
     doubt: Callable[[int], object] = lambda _node: None
     headroom: Headroom | None = None
+    remembered: Remembered | None = None
 
 
 class FileSystem(Operations):
@@ -78,11 +81,11 @@ class FileSystem(Operations):
     def __init__(self, nursery: trio.Nursery, parts: Parts, settings: Settings) -> None:
         self._nodes, self._opens, self._source = parts.nodes, parts.opens, parts.source
         self._settings, self._metrics = settings, parts.metrics
-        self._doubt = parts.doubt
+        self._doubt, self._remembered = parts.doubt, parts.remembered
         self._work, self.results = Work(nursery), Results(parts.nodes.region)
         self._names = Names(
             self._nodes, self._source, settings, self._work, self._opens.is_open,
-            lambda node: self._writing.status(node) if self._writing else None, parts.metrics,
+            lambda node: self._writing.status(node) if self._writing else None, parts.metrics, parts.remembered,
         )  # fmt: skip
         self._contents = Contents(
             self._nodes, self._names, self._source, self._work, settings, parts.memory, parts.disk, self._opens.is_open,
@@ -327,25 +330,29 @@ class FileSystem(Operations):
         return Warm(self._nodes, self._names, self._contents, data, at_once)
 
     def clear(self, paths: Sequence[bytes]) -> int:
-        """What is kept of these paths, or of all, is fetched anew when it is wanted; how many files that are."""
+        """What is kept of these paths, or of all, is asked for and fetched anew when it is wanted; how many files that are."""
         gone = 0
         wanted = [path.strip(b"/") for path in paths]
-        for node in self._known_files():
+        if self._remembered:
+            self._remembered.forget(*wanted or [b""])
+        for node in self._known():
             path = self._names.path(node)
             if not wanted or any(path == one or path.startswith(one + b"/") for one in wanted):
-                gone += self._contents.forget(node)
+                self._names.doubt(node)
+                if stat.S_ISREG(self._nodes.known(node).mode):
+                    gone += self._contents.forget(node)
         if not wanted:
             self._contents.clear()
         return gone
 
-    def _known_files(self) -> Iterator[int]:
+    def _known(self) -> Iterator[int]:
         folders = [ROOT]
         while folders:
+            yield folders[-1]
             for child in list(self._nodes.children(folders.pop())):
-                mode = self._nodes.known(child.node).mode
-                if stat.S_ISDIR(mode):
+                if stat.S_ISDIR(self._nodes.known(child.node).mode):
                     folders.append(child.node)
-                elif stat.S_ISREG(mode):
+                else:
                     yield child.node
 
     def status(self) -> dict[str, Any]:
@@ -364,4 +371,5 @@ class FileSystem(Operations):
             "begins_no_write": self._writing.admission.refusal if self._writing else "",
             "upload_failures": self._writing.failures if self._writing else 0,
             "conflicts": self._writing.overtaken.status() if self._writing else [],
+            "listings": self._remembered.status() if self._remembered else {},
         }

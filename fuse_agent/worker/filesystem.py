@@ -22,6 +22,7 @@ from ..cache.errors import ForeignError, HeldError
 from ..cache.memory import Memory
 from ..cache.room import Limits
 from ..files.headroom import Headroom
+from ..files.remembered import Remembered
 from ..files.stage import Staging
 from ..files.stats import WithStats
 from ..files.system import Parts
@@ -65,6 +66,7 @@ class _Made(NamedTuple):
     disk: Disk | None
     staging: Staging | None
     headroom: Headroom | None
+    remembered: Remembered | None
     memory: Memory
     metrics: Metrics
     spin: float
@@ -161,8 +163,11 @@ def _make(given: Given) -> _Made:
         raise RefusedError(str(error)) from error
     memory = Memory(_memory(model.size(wanted.mount["memory-cache-size"])))
     headroom = Headroom(staging.folder, limits.bytes, disk) if staging else None
+    remembered = None
+    if wanted.mount["meta-cache-driver"] == "disk":
+        remembered = Remembered(folder, settings.names_hold, changes=staging is not None, free=limits.free_share)
     return _Made(
-        settings, source, owned, wanted.mount["clean-cache"], disk, staging, headroom, memory, metrics,
+        settings, source, owned, wanted.mount["clean-cache"], disk, staging, headroom, remembered, memory, metrics,
         model.seconds(wanted.mount["spin"]),
     )  # fmt: skip
 
@@ -174,6 +179,7 @@ async def begin(given: Given) -> AsyncIterator[Served]:
     made = await trio.to_thread.run_sync(_make, given)
     session, disk = given.session, made.disk
     session.spin = Spin(made.spin)
+    is_well = False
     try:
         async with trio.open_nursery() as nursery:
             parts = Parts(
@@ -187,6 +193,7 @@ async def begin(given: Given) -> AsyncIterator[Served]:
                 made.metrics,
                 session.doubt,
                 made.headroom,
+                made.remembered,
             )
             told = Told(given, disk, made.memory, made.metrics, made.owned.folder)
             files = told.files = WithStats(nursery, parts, made.settings, told.text)
@@ -195,7 +202,10 @@ async def begin(given: Given) -> AsyncIterator[Served]:
             yield served
             nursery.cancel_scope.cancel()
         files.close()
+        is_well = True
     finally:
+        if made.remembered is not None:
+            made.remembered.close(is_well)
         if disk is not None:
             disk.close()
     if made.cleans and served.is_over:

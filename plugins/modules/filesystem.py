@@ -354,7 +354,7 @@ options:
       meta_driver:
         description:
           - Where metadata is cached.
-          - In memory when it is not given.
+          - In memory when it is not given; on disk, listings outlive a mount.
           - One of V(mem), V(disk), in any case.
         type: str
       block_size:
@@ -858,7 +858,7 @@ options:
           meta_driver:
             description:
               - Where metadata is cached.
-              - In memory when it is not given.
+              - In memory when it is not given; on disk, listings outlive a mount.
               - One of V(mem), V(disk), in any case.
             type: str
           block_size:

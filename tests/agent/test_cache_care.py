@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -36,16 +35,6 @@ def warm(agent: Command, source: Path, **options: str) -> Path:
     agent.mount(url(source), options=options)
     agent("warmup", str(agent.point))
     return Path(agent.status()["worker"]["disk"]["folder"])
-
-
-def killed(agent: Command) -> None:
-    """As when the machine dies."""
-    status = agent.status()
-    processes = [status["pid"], status["worker_pid"]]
-    for process in processes:
-        os.kill(process, signal.SIGKILL)
-    until("they are gone", lambda: not any(is_alive(process) for process in processes))
-    subprocess.run(["umount", "--lazy", agent.point], check=True)
 
 
 @pytest.mark.parametrize("way", ["umount", "signal"])
@@ -132,7 +121,7 @@ def test_a_check_says_what_is_stored_nowhere_else_and_how_to_get_it_out(agent: C
     folder = warm(agent, source, **{"attr-timeout": "2"})
     one = os.open(agent.point / "new", os.O_WRONLY | os.O_CREAT)
     os.write(one, b"written")
-    killed(agent)
+    agent.kill()
     with failing(errno.ENOTCONN):
         os.close(one)
     told = agent("fsck", str(folder), code=1).stdout

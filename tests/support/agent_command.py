@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,6 +16,7 @@ from typing import Any
 from paddleflow_fuse.cli.ask import last
 from paddleflow_fuse.session.mount import MountError, abort, mounts, unmount
 
+from tests.support.agent_mounts import is_alive
 from tests.support.granted import until
 
 
@@ -65,6 +68,15 @@ class Command:
 
     def status(self) -> Any:
         return json.loads(self("status", "--json", str(self.point)).stdout)
+
+    def kill(self) -> None:
+        """As when the machine dies."""
+        status = self.status()
+        processes = [status["pid"], status["worker_pid"]]
+        for process in processes:
+            os.kill(process, signal.SIGKILL)
+        until("they are gone", lambda: not any(is_alive(process) for process in processes))
+        unmount(self.point, lazily=True)
 
     def said(self) -> str:
         return self.log.read_text(encoding="utf-8") if self.log.exists() else ""

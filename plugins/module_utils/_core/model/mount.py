@@ -44,7 +44,8 @@ MOUNT: dict[str, Field] = {
     "block-size": {**_AMOUNT, "default": "20Mi"},
     "memory-cache-size": {**_AMOUNT, "default": "512Mi"},
     "data-read-ahead-size": {**_AMOUNT, "default": "200Mi"},
-    # What is known of names, and for how long.
+    # What is known of names, and for how long; whether listings outlive the mount, which is to say on disk.
+    "meta-cache-driver": {"type": "string", "enum": ["mem", "disk"], "default": "mem"},
     "meta-cache-expire": {**_AMOUNT, "default": 5},
     "entry-cache-expire": {**_AMOUNT, "default": 5},
     "attr-timeout": {**_AMOUNT, "default": 1},
@@ -61,7 +62,6 @@ MOUNT: dict[str, Field] = {
     "log-level": {"type": "string", "enum": ["DEBUG", "INFO", "WARNING", "ERROR"], "default": "INFO"},
     "log-format": {"type": "string", "enum": ["text", "json"], "default": "text"},
 }
-_NAMES = "Names are kept in memory that outlives the process which serves; meta-cache-expire and entry-cache-expire say for how long they are believed."
 _LINKS = "Links are part of what is mounted, and are followed as it says."
 _ENDPOINT = "One endpoint serves the metrics of all agents of a machine: paddleflow-fuse exporter."
 # Of older commands: understood, and without effect; whoever gives one is told why.
@@ -70,9 +70,8 @@ RETIRED: dict[str, str] = {
     "skip-check-links": _LINKS,
     "link-update-interval": _LINKS,
     "link-meta-dir-prefix": _LINKS,
-    "meta-cache-driver": _NAMES,
-    "meta-cache-path": _NAMES,
-    "path-cache-expire": _NAMES,
+    "meta-cache-path": "Names lie beside the data, in data-cache-path, where meta-cache-driver is disk.",
+    "path-cache-expire": "Names are believed for as long as entry-cache-expire says, what is known of their files for meta-cache-expire.",
     "metrics-service-on": _ENDPOINT,
     "metrics-service-port": _ENDPOINT,
     "pprof-port": "Nothing listens for profilers; py-spy looks at a running agent.",
