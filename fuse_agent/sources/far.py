@@ -264,7 +264,8 @@ class FarSource(Source):
             self.process = subprocess.Popen(
                 [*_HELPER, str(theirs.fileno())], pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
             )
-        control.send(self._wanted)
+        with suppress(BrokenPipeError):  # it has ended already, which is found by who asks it
+            control.send(self._wanted)
         self._control = control
         return control
 

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import errno
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from paddleflow_fuse.sources import far
 from paddleflow_fuse.sources.base import quiet
 from paddleflow_fuse.sources.far import FarSource
 from paddleflow_fuse.sources.make import Wanted, here, make
+
+from tests.support.source_suite import failing
 
 URL, PLACE = "s3://bucket", {"endpoint": "http://127.0.0.1:1"}
 
@@ -32,6 +37,16 @@ def test_what_it_can_is_known_without_asking_the_helper(
     finally:
         near.close()
         whole.close()
+
+
+def test_a_helper_that_ends_at_once_is_told_of_when_it_is_asked(keys: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(far, "_HELPER", (sys.executable, "-S", "-c", "pass"))
+    source = make(Wanted(URL, PLACE, "", keys), quiet)
+    try:
+        with failing(errno.EIO):
+            source.target(b"link")
+    finally:
+        source.close()
 
 
 @pytest.fixture
