@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from ..cache.errors import UsedError
 from ..opens import Below
-from .stage import Note, sum_if_compared
+from .notes import Note
+from .stage import sum_if_compared
 
 if TYPE_CHECKING:
     from ..nodes.table import Nodes

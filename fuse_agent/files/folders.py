@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..cache.claim import OWNER, STAGING, owner_of
-from .stage import read_note
+from .notes import read_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

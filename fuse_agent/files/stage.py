@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
-import json
 import logging
 import mmap
 import os
@@ -18,19 +17,18 @@ import resource
 import signal
 import zlib
 from contextlib import ExitStack, suppress
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import trio
 
 from .ahead import Range
+from .notes import Note, Stored, note_path, read_note, write_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ..cache.file import File
-    from ..sources.xattrs import Changed
 
 _LOG = logging.getLogger(__name__)
 # Descriptors that are left for those who store: else what is written could never be, and none would be free again.
@@ -42,11 +40,10 @@ _FILLED, _WRITTEN = 1, 2  # of a piece; 0 is not here
 COMPARED: Final = 8 << 20
 SETTLED: Final = 20_000_000  # nanoseconds: two writes within less may show the same time
 _STEP: Final = 1 << 20
-_NOTE, _MAP, _NEW = ".json", ".map", ".new"
+_MAP, _NEW = ".map", ".new"
 _SAME: Final = re.compile(rb"[\x00\x01]+")
 # What a disk says that takes no more.
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
-_BLOCK: Final = 4096
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 _BEGIN_WRITEBACK: Final = 1 | 2  # what is being written waits, then all that is dirty is begun
@@ -55,42 +52,6 @@ _KEEP_SIZE, _PUNCH_HOLE, _ZERO_RANGE = 0x01, 0x02, 0x10  # of fallocate
 ALLOCATED, ZEROED = _KEEP_SIZE, _PUNCH_HOLE | _ZERO_RANGE
 # The disk did not take it: what is here is not what was to be written.
 _HARMFUL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-NO_XATTRS: Final[Changed] = MappingProxyType({})
-
-
-class Stored(NamedTuple):
-    """What a file was like when the source took it."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    sum: int  # of its content, 0 for a large one
-
-
-class Note(NamedTuple):
-    """What whoever comes after this process has to know of it.
-
-    :ivar path: what it becomes
-    :ivar before: the version that it replaces, b"" for none
-    :ivar stored: what the source has of it
-    :ivar kept: whether somebody set an owner, a mode or a time that the source does not have
-    :ivar poisoned: the errno of a write that failed: what is here is not what was written
-    :ivar base: how many bytes of that one it still holds where nothing was written
-    """
-
-    path: bytes
-    before: bytes = b""
-    base: int = 0
-    mode: int | None = None
-    uid: int | None = None
-    gid: int | None = None
-    waits: bool = False  # closed by all, and the source would not take it yet
-    stored: Stored | None = None
-    kept: bool = False
-    poisoned: int = 0
-    alone: bool = False  # it is to be the first of its name
-    overtaken: bool = False  # the source has a newer one, so that nobody stores it unasked
-    xattrs: Changed = NO_XATTRS  # those that it has, and those that were removed
 
 
 class Stage:
@@ -423,41 +384,9 @@ def sum_if_compared(descriptor: int, size: int) -> int:
     return found
 
 
-def write_note(folder: Path, number: int, note: Note) -> None:
-    path = folder / f"{number}{_NOTE}"
-    xattrs = {name.hex(): None if value is None else value.hex() for name, value in note.xattrs.items()}
-    document = note._asdict() | {"path": note.path.hex(), "before": note.before.hex(), "xattrs": xattrs}
-    if not xattrs:  # what an older release does not know either
-        del document["xattrs"]
-    text = json.dumps(document).encode("ascii")
-    unfinished = path.with_suffix(_NEW)
-    try:
-        unfinished.write_bytes(text)
-        unfinished.rename(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        if error.errno not in NO_ROOM or len(text) > _BLOCK or not path.exists():
-            raise
-        # What is removed or renamed on a full disk is to be noted too: there is room in the block that is there.
-        with path.open("r+b") as file:
-            file.write(text.ljust(path.stat().st_size))
-
-
 def _remove(folder: Path, number: int) -> None:
-    for end in ("", _MAP, _NOTE):
-        (folder / f"{number}{end}").unlink(missing_ok=True)
-
-
-def read_note(folder: Path, number: int) -> Note:
-    document = json.loads((folder / f"{number}{_NOTE}").read_text(encoding="ascii"))
-    stored = document.get("stored")
-    xattrs = {
-        bytes.fromhex(name): None if value is None else bytes.fromhex(value)
-        for name, value in document.get("xattrs", {}).items()
-    }
-    path, before = (bytes.fromhex(document[name]) for name in ("path", "before"))
-    values = {"path": path, "before": before, "stored": Stored(*stored) if stored else None, "xattrs": xattrs}
-    return Note(**document | values)
+    for path in (folder / str(number), folder / f"{number}{_MAP}", note_path(folder, number)):
+        path.unlink(missing_ok=True)
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -13,12 +13,13 @@ from ..sources.base import ChangedError, Kept
 from . import view
 from .ahead import Range
 from .patch import plan
-from .stage import COMPARED, SETTLED, Stored
+from .stage import COMPARED, SETTLED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ..sources.base import Found, Part, Source
+    from .notes import Stored
     from .stage import Stage
     from .work import Work
 
@@ -59,15 +60,15 @@ class Storing:
         for one in sent if parts else [Range(0, stage.note.base)]:
             await fill(stage.missing(one))
         await self._settle(stage)
-        now = await self._work.ask(stage.settle)
+        return await self._work.change(self._send, stage, path, parts, over)
+
+    def _send(self, stage: Stage, path: bytes, parts: list[Part], over: bytes | None) -> tuple[Stored, Found]:
+        """In a thread."""
+        now = stage.settle()
         kept = self._kept(stage, now.mtime_ns)
         if parts and now.size == parts[-1].offset + parts[-1].size:
-            return now, await self._patch(stage, path, parts, kept, over)
-        return now, await self._work.change(self._source.store, path, stage.descriptor, now.size, kept, over)
-
-    async def _patch(self, stage: Stage, path: bytes, parts: list[Part], kept: Kept, over: bytes | None) -> Found:
-        before = stage.note.before
-        return await self._work.change(self._source.patch, path, stage.descriptor, parts, before, kept, over)
+            return now, self._source.patch(path, stage.descriptor, parts, stage.note.before, kept, over)
+        return now, self._source.store(path, stage.descriptor, now.size, kept, over)
 
     async def _settle(self, stage: Stage) -> None:
         for _attempt in range(_ATTEMPTS):

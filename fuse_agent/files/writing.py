@@ -255,7 +255,9 @@ class Writing:
         return None
 
     async def _is_stored(self, stage: Stage) -> bool:
-        return not stage.note.kept and (stage.is_untouched() or await self._work.ask(stage.is_stored))
+        if stage.note.kept:
+            return False
+        return stage.is_untouched() or (stage.seems_stored() and await self._work.ask(stage.is_stored))
 
     def _stored(self, node: int, path: bytes, found: Found) -> None:
         before = self._nodes.known(node)
@@ -321,10 +323,15 @@ class Writing:
 
     async def _keep(self, stage: Stage, digest: bytes) -> None:
         """Whoever reads it next is served by the kernel."""
-        try:
-            await self._work.change(self._contents.adopt, digest, stage.path, stage.descriptor)
-        finally:
-            stage.remove()
+
+        def keep() -> None:
+            try:
+                self._contents.adopt(digest, stage.path, stage.descriptor)
+            finally:
+                stage.remove()
+
+        with trio.CancelScope(shield=True):  # else it would be found, and stored again
+            await self._work.change(keep)
 
     def _overtake(self, node: int, stage: Stage) -> None:
         """Once nobody has it open."""

@@ -202,7 +202,7 @@ class ObjectSource(Source):
         return self._found(self._put_empty(self._key(path), {_LINK: target.hex()}))
 
     def remove(self, path: bytes) -> None:
-        if self.find(path).kind is Kind.FOLDER:
+        if self.find_file(path).kind is Kind.FOLDER:
             raise OSError(errno.EISDIR, "it is a folder", path)
         self._store.delete([self._key(path)])
         self._keep_parent(path)

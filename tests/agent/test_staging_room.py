@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paddleflow_fuse.files.stage import Note, Stage, Staging
+from paddleflow_fuse.files.notes import Note
+from paddleflow_fuse.files.stage import Stage, Staging
 
 from tests.support.agent_command import Command, command
 from tests.support.granted import until
