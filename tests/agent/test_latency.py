@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
+from paddleflow_fuse.files.remembered import Remembered
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.region import Region
@@ -33,6 +34,7 @@ from tests.support.many_keys import BIG, FEW, many_keys
 MANY = 1_000_000 if EXTENDED else 20_000
 READ = 10 << 30 if EXTENDED else BIG
 WINDOW = 500
+HOURS = 7200.0
 # The kernel asks for each; the agent knows.
 HELD = {
     "attr-timeout": "0", "entry-timeout": "0", "meta-cache-expire": "3600", "entry-cache-expire": "3600", "path-cache-expire": "3600",
@@ -140,17 +142,20 @@ class Steps(trio.abc.Instrument):
         self.took.append(time.thread_time() - self._begun)
 
 
-def test_a_listing_lets_others_have_their_turn() -> None:
-    region, steps, count = Region.create(), Steps(), 20_000
+@pytest.mark.parametrize("by", ["source", "earlier mount"])
+def test_a_listing_lets_others_have_their_turn(tmp_path: Path, by: str) -> None:
+    steps, count = Steps(), 20_000
     store = MemoryStore()
     with tempfile.TemporaryFile() as empty:
         for index in range(count):
             store.put(f"{index:08}", empty.fileno(), 0, {})
 
-    async def list_all() -> None:
+    async def list_all(region: Region, kept: Remembered) -> None:
         async with trio.open_nursery() as nursery:
-            parts = Parts(Nodes(region), Opens(region, lambda _number: False), ObjectSource(store, ""), Memory(1 << 20))
-            files, seen, after = FileSystem(nursery, parts, Settings()), 0, 0
+            parts = Parts(
+                Nodes(region), Opens(region, lambda _number: False), ObjectSource(store, ""), Memory(1 << 20), remembered=kept,
+            )  # fmt: skip
+            files, seen, after = FileSystem(nursery, parts, Settings(names_hold=HOURS)), 0, 0
             while True:
                 found = files.readdir(Caller(0, 0, 1, 2), 1, 0, after, 1 << 16, True)
                 page = await found if inspect.isawaitable(found) else found
@@ -159,11 +164,21 @@ def test_a_listing_lets_others_have_their_turn() -> None:
                 seen, after = seen + len(page), page[-1].after
         assert seen == count + 2
 
+    def mount(*instruments: Steps) -> None:
+        region, kept = Region.create(), Remembered(tmp_path, HOURS, changes=False)
+        try:
+            trio.run(list_all, region, kept, instruments=instruments)
+        finally:
+            kept.close(well=True)
+            region.close()
+
+    if by == "earlier mount":
+        mount()
+        store.close()  # nobody asks it again
     gc.collect()
     gc.disable()  # a collection would be counted as whose step it falls into
     try:
-        trio.run(list_all, instruments=[steps])
+        mount(steps)
     finally:
         gc.enable()
-        region.close()
     assert sorted(steps.took)[-5] < 0.01  # of twenty pages, each of which takes twice that
