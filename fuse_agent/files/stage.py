@@ -16,7 +16,7 @@ import re
 import resource
 import signal
 import zlib
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -189,8 +189,12 @@ class Stage:
         if note == self.note:
             return
         self.note = note
-        with suppress(FileNotFoundError):  # somebody removed the folder, and with it what a note would be of
+        try:
             write_note(self._folder, self.number, note)
+        except OSError as error:
+            # Somebody removed the folder, and with it what a note would be of; or nothing can be written there any more.
+            if error.errno not in (errno.ENOENT, errno.EROFS):
+                raise
 
     def begin_as(self, source: File, size: int, times: tuple[int, int]) -> bool:
         """All of a cached file, which the source has. In a thread. It removes itself when that fails.
@@ -385,8 +389,17 @@ def sum_if_compared(descriptor: int, size: int) -> int:
 
 
 def _remove(folder: Path, number: int) -> None:
-    for path in (folder / str(number), folder / f"{number}{_MAP}", note_path(folder, number)):
-        path.unlink(missing_ok=True)
+    try:
+        for path in (folder / str(number), folder / f"{number}{_MAP}", note_path(folder, number)):
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        _LOG.error(
+            "%s is read-only, so what was staged there stays: mount its disk writable, and then anew staged=%d",
+            folder,
+            number,
+        )
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -260,16 +260,27 @@ def test_on_a_disk_that_became_read_only_all_is_read_and_what_was_written_is_sto
     agent: Command, disk: SmallDisk
 ) -> None:
     source = mount(agent, passthrough="false")
-    for name in ("cached", "other"):
+    for name in ("cached", "torn"):
         (source / name).write_bytes(name.encode())
     assert (agent.point / "cached").read_bytes() == b"cached"
-    with file(agent.point / "open", os.O_WRONLY | os.O_CREAT) as one:
-        os.write(one, b"before")
+    torn = os.open(agent.point / "torn", os.O_WRONLY)
+    with file(agent.point / "whole", os.O_WRONLY | os.O_CREAT) as whole:
+        os.write(whole, b"written before")
         disk.spoil()
+        (source / "other").write_bytes(b"other")
         for name in ("cached", "other"):
             assert (agent.point / name).read_bytes() == name.encode()
         with failing(errno.EROFS):
             (agent.point / "new").write_bytes(b"new")
         with failing(errno.EROFS):
-            os.write(one, b" and after")
-    assert sorted(os.listdir(agent.point)) == ["cached", "other"]
+            os.write(torn, b"never")
+    with failing(errno.EROFS):
+        os.close(torn)
+    assert {one.name: one.read_bytes() for one in source.iterdir()} == {
+        "cached": b"cached", "other": b"other", "torn": b"torn", "whole": b"written before",
+    }  # fmt: skip
+    assert sorted(os.listdir(agent.point)) == ["cached", "other", "torn", "whole"]
+    said = agent.said()
+    assert "worker ended" not in said
+    assert said.count("Mount its disk writable; it comes back by itself") == 1
+    assert "a write to a file failed, so what the source has stays path=b'torn'" in said
