@@ -343,8 +343,9 @@ class Names:
     async def _whole(self, node: int, listing: Listing) -> None:
         try:
             for _attempt in range(_ATTEMPTS):
-                if await self._listed(node, listing):
-                    return
+                with self._nodes.keeping(node):
+                    if await self._listed(node, listing):
+                        return
             raise OSError(errno.EIO, "the folder was renamed again and again while it was listed")
         finally:
             del self._listings[node]

@@ -68,11 +68,15 @@ class Recalls:
                 return None
             if node not in self._recalls:
                 recall = self._recalls[node] = Listing(0, not self._nodes.count(node), row.names)
-                recall.flight = self._work.begin(partial(self._recalled, self._remembered, node, recall, row))
+                recall.flight = self._work.begin(partial(self._recall, self._remembered, node, recall, row))
         return self._recalls[node]
 
     def _is_newer(self, node: int) -> bool:
         return self._names.is_asked(node) or bool(self._nodes.complete_until(node))
+
+    async def _recall(self, remembered: Remembered, node: int, recall: Listing, row: Row) -> bool:
+        with self._nodes.keeping(node):
+            return await self._recalled(remembered, node, recall, row)
 
     async def _recalled(self, remembered: Remembered, node: int, recall: Listing, row: Row) -> bool:
         """Whether all of it is known now. What is known already is newer."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from stat import S_IFDIR, S_ISDIR
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -64,6 +64,7 @@ class Nodes:
         """
         self.region = region
         self._most = most
+        self._kept: Counter[int] = Counter()  # folders, by how many list them
         self._words, self._counters = region.words, region.counters
         self._records = Records(region)
         self._index = Index(region)
@@ -213,6 +214,18 @@ class Nodes:
 
     def was_seen(self, node: int, listing: int) -> bool:
         return bool(self._words[self._records.slot(node) * WORDS + LISTED] == listing)
+
+    @contextlib.contextmanager
+    def keeping(self, folder: int) -> Iterator[None]:
+        """None of its names makes room meanwhile: it would be missing from a listing that is said to be whole."""
+        slot = folder & 0xFFFFFFFF
+        self._kept[slot] += 1
+        try:
+            yield
+        finally:
+            self._kept[slot] -= 1
+            if not self._kept[slot]:
+                del self._kept[slot]
 
     def complete(self, node: int, until: int) -> None:
         """Every name of the folder is known, and taken for granted until that second of the clock; 0 takes it back."""
@@ -408,7 +421,7 @@ class Nodes:
             self._counters[HAND] = slot
             base = slot * WORDS
             state = words[base + STATE]
-            if not state & State.LIVE or slot == folder or self._is_held(slot):
+            if not state & State.LIVE or slot == folder or self._is_held(slot) or words[base + PARENT] in self._kept:
                 continue
             if state & State.USED or (S_ISDIR(words[base + MODE]) and words[base + CHILDREN]):
                 words[base + STATE] = state & ~State.USED

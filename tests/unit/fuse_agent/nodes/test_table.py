@@ -225,6 +225,27 @@ def test_names_that_nobody_holds_make_room_and_those_in_use_come_last(region: Re
     assert nodes.complete_until(folder) == 0
 
 
+def test_no_name_of_a_folder_goes_while_that_is_listed(region: Region) -> None:
+    nodes = Nodes(region, most=50)
+    folder, other = (nodes.add(ROOT, name, FOLDER) for name in (b"folder", b"other"))
+    for one in (folder, other):
+        nodes.looked_up(one)
+    with nodes.keeping(folder), nodes.keeping(folder):
+        with nodes.keeping(folder):
+            pass
+        for index in range(200):
+            nodes.add(folder, b"%d" % index, FILE)
+            nodes.add(other, b"%d" % index, FILE)
+        nodes.complete(folder, 10)
+    assert all(nodes.find(folder, b"%d" % index) for index in range(200))
+    assert len(nodes) < 300
+    assert nodes.complete_until(folder) == 10
+    for index in range(1000):
+        nodes.add(other, b"new%d" % index, FILE)
+    assert len(nodes) <= 53
+    assert nodes.complete_until(folder) == 0
+
+
 def test_the_table_grows_when_the_kernel_holds_all(region: Region) -> None:
     nodes = Nodes(region, most=50)
     for index in range(200):
