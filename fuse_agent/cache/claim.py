@@ -64,7 +64,10 @@ class Claim:
                 )
             _lock(folder, descriptor)
             who = {**_read(descriptor), "pid": os.getpid()}
-            _write(descriptor, who)
+            with suppress(
+                OSError
+            ):  # as on a disk that is read-only by now: the lock counts, and this is for who reads it
+                _write(descriptor, who)
         except BaseException:
             os.close(root)
             raise

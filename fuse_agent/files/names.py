@@ -324,7 +324,7 @@ class Names:
                 return page or self._page(node, after, room, plus)
         listing = self._listings.get(node)
         if listing is None:
-            listing = self._listings[node] = Listing(self._nodes.begin_listing(), not self._nodes.count(node))
+            listing = self._listings[node] = Listing(0, not self._nodes.count(node))
             listing.flight = self._work.begin(partial(self._whole, node, listing))
         page = await self._grown(listing, node, after, room, plus)
         if not page:
@@ -343,6 +343,7 @@ class Names:
     async def _whole(self, node: int, listing: Listing) -> None:
         try:
             for _attempt in range(_ATTEMPTS):
+                listing.number = self._nodes.begin_listing()  # what only an earlier attempt saw may be gone
                 with self._nodes.keeping(node):
                     if await self._listed(node, listing):
                         return

@@ -103,8 +103,11 @@ class Opening:
             raise IsADirectoryError(errno.EISDIR, "a folder is not opened as a file")
         if caller.again and (opened := self._opens.asked(caller.number)):
             return self._as_before(opened)
-        if self._writing and (stage := self._writing.of(node)) and stage.note.overtaken:
-            raise StaleError(node)  # what it holds is for those who have it open
+        if self._writing and (stage := self._writing.of(node)):
+            if stage.note.overtaken:
+                raise StaleError(node)  # what it holds is for those who have it open
+            if stage.poisoned and not self._opens.writers(node):
+                self._give_up(node, self._writing)
         if flags & os.O_ACCMODE != os.O_RDONLY or flags & os.O_TRUNC:
             return self._open_to_write(caller, node, flags, self._begin())
         if self._writing and (stage := self._writing.of(node)):
@@ -254,6 +257,15 @@ class Opening:
             stage = await writing.begin_from(node)
         self._extended.carry(node, stage, xattrs)
         return stage
+
+    def _give_up(self, node: int, writing: Writing) -> None:
+        """All who wrote it were told that it lacks a part: what was there before is what its name means.
+
+        :raises StaleError: always
+        """
+        if writing.is_new(node) and self._nodes.parent(node):
+            self._nodes.unname(node)
+        self._renew(node)
 
     def _renew(self, node: int) -> None:
         """What others read, and is not to be written to: its name means another node from now on.

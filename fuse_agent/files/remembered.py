@@ -164,24 +164,21 @@ class Remembered:
     def find(self, path: bytes) -> Row | None:
         """A listing that is believed still."""
         query = "SELECT id, boot, wall, ns, pages, names FROM folders WHERE path = ? AND whole"
-        row = self._read(query, path, path) if self.folders else None
-        if row is None:
-            return None
-        number, boot, wall, ns, pages, names = row
-        span = age(Moment(wall, boot, ns), self._clock())
-        if span is None or span >= self._hold * view.SECOND:
-            return None
-        return Row(number, path, ns, pages, names, view.now() - span)
+        for number, boot, wall, ns, pages, names in self._read(path, query, path) if self.folders else ():
+            span = age(Moment(wall, boot, ns), self._clock())
+            if span is not None and span < self._hold * view.SECOND:
+                return Row(number, path, ns, pages, names, view.now() - span)
+        return None
 
     def page(self, row: Row, number: int) -> Page:
         """
         :raises LostError:
         """
-        found = self._read("SELECT body FROM pages WHERE folder = ? AND number = ?", row.path, row.id, number)
-        if found is None:
+        found = self._read(row.path, "SELECT body FROM pages WHERE folder = ? AND number = ?", row.id, number)
+        if not found:
             raise LostError
         try:
-            return unpack(found[0], _label(row.path, row.ns, number))
+            return unpack(found[0][0], _label(row.path, row.ns, number))
         except DamagedError as error:
             _LOG.warning(
                 "a listing that was kept is damaged, and the source is asked instead path=%r reason=%s", row.path, error
@@ -189,21 +186,19 @@ class Remembered:
             self.void(row.path)
             raise LostError from None
 
-    def _read(self, query: str, path: bytes, *given: object) -> tuple[Any, ...] | None:
+    def _read(self, folder: bytes, query: str, *given: object) -> list[tuple[Any, ...]]:
         with self._lock:
-            if self.off or any(_covers(one, path) for one in self._gone):
-                return None
+            if self.off or any(_covers(one, folder) for one in self._gone):
+                return []
         with self._reading:
             if self._reader is None:
-                return None
+                return []
             try:
-                found: tuple[Any, ...] | None = self._reader.execute(query, given).fetchone()
+                return self._reader.execute(query, given).fetchall()
             except sqlite3.Error as error:
                 failure = error
-            else:
-                return found
         self._fail(failure)
-        return None
+        return []
 
     # --- beside ------------------------------------------------------------------------------
 

@@ -8,7 +8,10 @@ import inspect
 import logging
 import os
 import stat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import trio
 
 from ..metrics import Metrics
 from ..nodes.records import ROOT
@@ -30,9 +33,7 @@ from .work import Work
 from .writing import Writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import trio
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from ..cache.disk import Disk
     from ..cache.memory import Memory
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from .view import Settings
 
 _LOG = logging.getLogger(__name__)
+# Names that are gone through as one.
+_AT_A_TIME: Final = 500
 
 
 class Parts(NamedTuple):
@@ -329,13 +332,13 @@ class FileSystem(Operations):
     def warm(self, data: bool, at_once: int) -> Warm:
         return Warm(self._nodes, self._names, self._contents, data, at_once)
 
-    def clear(self, paths: Sequence[bytes]) -> int:
+    async def clear(self, paths: Sequence[bytes]) -> int:
         """What is kept of these paths, or of all, is asked for and fetched anew when it is wanted; how many files that are."""
         gone = 0
         wanted = [path.strip(b"/") for path in paths]
         if self._remembered:
             self._remembered.forget(*wanted or [b""])
-        for node in self._known():
+        async for node in self._known():
             path = self._names.path(node)
             if not wanted or any(path == one or path.startswith(one + b"/") for one in wanted):
                 self._names.doubt(node)
@@ -345,15 +348,19 @@ class FileSystem(Operations):
             self._contents.clear()
         return gone
 
-    def _known(self) -> Iterator[int]:
+    async def _known(self) -> AsyncIterator[int]:
+        """All that has a name, a few at a time: others wait for their answers."""
         folders = [ROOT]
+        yield ROOT
         while folders:
-            yield folders[-1]
-            for child in list(self._nodes.children(folders.pop())):
-                if stat.S_ISDIR(self._nodes.known(child.node).mode):
-                    folders.append(child.node)
-                else:
+            folder, after = folders.pop(), 0
+            while folder in self._nodes and (some := list(islice(self._nodes.children(folder, after), _AT_A_TIME))):
+                after = some[-1].order
+                for child in some:
+                    if stat.S_ISDIR(self._nodes.known(child.node).mode):
+                        folders.append(child.node)
                     yield child.node
+                await trio.lowlevel.checkpoint()
 
     def status(self) -> dict[str, Any]:
         return {

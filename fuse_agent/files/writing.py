@@ -83,9 +83,11 @@ class Writing:
         return stage.status() if stage and not self.is_doubtful(node) else None
 
     def is_doubtful(self, node: int) -> bool:
-        """It was stored, and may have been written by another of its names since."""
+        """It was stored, and may have been written by another of its names since, or by another machine once all have closed it."""
         stage = self._stages.get(node)
-        return stage is not None and self._nodes.known(node).links > 1 and stage.seems_stored()
+        if stage is None or (self._opens.writers(node) and self._nodes.known(node).links < 2):
+            return False
+        return stage.seems_stored()
 
     def unsaved(self) -> list[bytes]:
         """Paths of what the source does not have, as far as that shows without reading any of it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from stat import S_IFDIR, S_ISDIR
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -64,7 +64,7 @@ class Nodes:
         """
         self.region = region
         self._most = most
-        self._kept: Counter[int] = Counter()  # folders, by how many list them
+        self._kept: list[int] = []  # folders that are listed
         self._words, self._counters = region.words, region.counters
         self._records = Records(region)
         self._index = Index(region)
@@ -195,13 +195,11 @@ class Nodes:
 
     def order(self, node: int) -> int:
         """Its place in a listing of its folder."""
-        place: int = self._words[self._records.slot(node) * WORDS + ORDER]
-        return place
+        return int(self._words[self._records.slot(node) * WORDS + ORDER])
 
     def count(self, node: int) -> int:
         """Of the names that are known."""
-        count: int = self._words[self._records.slot(node) * WORDS + CHILDREN]
-        return count
+        return int(self._words[self._records.slot(node) * WORDS + CHILDREN])
 
     def begin_listing(self) -> int:
         """A number for a listing of a folder, by which what it does not name is told from what it names."""
@@ -219,13 +217,11 @@ class Nodes:
     def keeping(self, folder: int) -> Iterator[None]:
         """None of its names makes room meanwhile: it would be missing from a listing that is said to be whole."""
         slot = folder & 0xFFFFFFFF
-        self._kept[slot] += 1
+        self._kept.append(slot)
         try:
             yield
         finally:
-            self._kept[slot] -= 1
-            if not self._kept[slot]:
-                del self._kept[slot]
+            self._kept.remove(slot)
 
     def complete(self, node: int, until: int) -> None:
         """Every name of the folder is known, and taken for granted until that second of the clock; 0 takes it back."""

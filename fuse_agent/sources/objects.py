@@ -255,8 +255,8 @@ class ObjectSource(Source):
             raise OSError(
                 errno.EPERM, "this file system keeps no owners, modes and times; persistAttributes would", path
             )
-        if kept.xattrs is not None and not path:
-            raise OSError(errno.EOPNOTSUPP, "the root of a mount has no object of its own that could keep them", path)
+        if not path:
+            raise OSError(errno.EOPNOTSUPP, "the root of a mount has no object of its own that could keep them")
         key = self._key(path)
         if self.find(path).kind is Kind.FOLDER:
             key += "/"

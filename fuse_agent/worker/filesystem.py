@@ -104,7 +104,7 @@ class Served:
             for path in paths_of(given["paths"]):
                 yield {"resolved": await self._files.resolve(path, given["take"] == "ours")}
         elif name == "clear":
-            yield {"cleared": self._files.clear(paths_of(given.get("paths", [])))}
+            yield {"cleared": await self._files.clear(paths_of(given.get("paths", [])))}
         elif name == "metrics":
             for piece in self._told.pieces():
                 yield {"text": piece}

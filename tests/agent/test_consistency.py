@@ -106,6 +106,24 @@ def test_what_was_stored_here_is_seen_by_another_mount(begin: Begin) -> None:
         assert (point / "file").read_bytes() == data + b"more"
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_who_opens_what_was_written_here_finds_what_others_closed_since(begin: Begin, way: str) -> None:
+    """Also while somebody has it open still who opened it before it was closed, and so what was staged."""
+    root, point = begin(**LONG)
+    with file(point / "file", os.O_WRONLY | os.O_CREAT) as writer:
+        os.write(writer, b"ours")
+        with file(point / "file", os.O_RDONLY) as reader:
+            os.close(writer)
+            assert (point / "file").read_bytes() == b"ours"
+            WAYS[way](root / "file", b"theirs, and later")
+            assert (point / "file").read_bytes() == b"theirs, and later"
+            with (point / "file").open("ab") as one:
+                one.write(b" appended")
+            os.truncate(point / "file", 24)
+            assert os.pread(reader, 100, 0) == b"ours"
+    assert (root / "file").read_bytes() == (point / "file").read_bytes() == b"theirs, and later append"
+
+
 def test_attributes_are_seen_when_what_was_known_holds_no_more(begin: Begin) -> None:
     root, point = begin(**QUICK)
     path, there = point / "file", root / "file"

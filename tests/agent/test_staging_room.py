@@ -218,11 +218,14 @@ def test_a_write_that_failed_is_told_at_the_close_also_with_room_again_and_by_an
     assert writer.code() == errno.ENOSPC
     until("it is known", lambda: [_note(one)["poisoned"] for one in staged(agent)] == [errno.ENOSPC])
     disk.empty()
-    os.kill(agent.status()["worker_pid"], signal.SIGKILL)
-    writer.go()
-    assert writer.code() == errno.ENOSPC
-    writer.ended()
-    assert (source / "a").read_bytes() == (agent.point / "a").read_bytes() == b"old"
+    with file(agent.point / "a", os.O_RDONLY):  # what is left of it stays for as long as that
+        os.kill(agent.status()["worker_pid"], signal.SIGKILL)
+        writer.go()
+        assert writer.code() == errno.ENOSPC
+        writer.ended()
+        assert (source / "a").read_bytes() == (agent.point / "a").read_bytes() == b"old"
+        (agent.point / "a").write_bytes(b"new")
+    assert (source / "a").read_bytes() == (agent.point / "a").read_bytes() == b"new"
     until("nothing is left", lambda: staged(agent) == [])
 
 
@@ -282,5 +285,12 @@ def test_on_a_disk_that_became_read_only_all_is_read_and_what_was_written_is_sto
     assert sorted(os.listdir(agent.point)) == ["cached", "other", "torn", "whole"]
     said = agent.said()
     assert "worker ended" not in said
+    worker = agent.status()["worker_pid"]
+    os.kill(worker, signal.SIGKILL)
+    for name in ("cached", "other", "whole"):
+        assert (agent.point / name).read_bytes() == (source / name).read_bytes()
+    with failing(errno.EROFS):
+        (agent.point / "new").write_bytes(b"new")
+    assert agent.status()["worker_pid"] != worker
     assert said.count("Mount its disk writable; it comes back by itself") == 1
     assert "a write to a file failed, so what the source has stays path=b'torn'" in said

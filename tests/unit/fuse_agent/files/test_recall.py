@@ -10,8 +10,8 @@ import sqlite3
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -119,20 +119,16 @@ def run(tmp_path: Path, source: Source) -> Callable[[Callable[[Mount], Awaitable
         source.asked.clear()
         region = Region.create()
 
-        @asynccontextmanager
-        async def mounted() -> AsyncIterator[Mount]:
+        async def serve() -> None:
             async with trio.open_nursery() as nursery:
                 parts = Parts(
                     Nodes(region), Opens(region, lambda _number: False), source, Memory(1 << 20),
                     staging=Staging(tmp_path / "staging"), remembered=kept,
                 )  # fmt: skip
-                yield Mount(FileSystem(nursery, parts, Settings(**settings)), region, numbers)
-                nursery.cancel_scope.cancel()
-
-        async def serve() -> None:
-            async with mounted() as mount:
+                mount = Mount(FileSystem(nursery, parts, Settings(**settings)), region, numbers)
                 with trio.fail_after(PATIENCE):
                     await work(mount)
+                nursery.cancel_scope.cancel()
 
         try:
             trio.run(serve)
@@ -354,7 +350,7 @@ def test_what_is_cleared_is_asked_for_anew(run: Run, source: Source, path: str) 
 
     async def clears(mount: Mount) -> None:
         assert "new" not in await mount.names("a")
-        mount.files.clear([path.encode()] if path else [])
+        await mount.files.clear([path.encode()] if path else [])
         assert "new" in await mount.names("a")
         assert source.asked["list"] == 1
 

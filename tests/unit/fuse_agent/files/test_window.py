@@ -60,14 +60,17 @@ def test_nobody_looks_through_the_window_while_all_requests_are_on_their_way(reg
         with trio.fail_after(60):
             async with trio.open_nursery() as nursery:
                 parts = Parts(Nodes(region), Opens(region, lambda _number: False), source, memory)
-                files = FileSystem(nursery, parts, Settings(relaxed=True, attributes_hold=600))
+                files = FileSystem(nursery, parts, Settings(relaxed=True, attributes_hold=600, block=MIB))
                 node = (await done(files.lookup(who, 1, b"file"))).node
                 handle = (await done(files.open(who, node, os.O_RDONLY))).number
-                for _time in range(8):  # the more in a row, the more is fetched ahead
-                    for offset in range(0, GIVEN, MIB):
-                        assert len(await done(files.read(who, node, handle, offset, MIB))) == MIB
-                for _request in range(AT_ONCE):
-                    assert await trio.to_thread.run_sync(source.waiting.acquire, True, 30)
+                for offset in range(0, GIVEN, MIB):
+                    assert len(await done(files.read(who, node, handle, offset, MIB))) == MIB
+                waiting = 0
+                while (
+                    waiting < AT_ONCE
+                ):  # the more in a row, the more is fetched ahead, once what brought the begin has come
+                    assert len(await done(files.read(who, node, handle, GIVEN - MIB, MIB))) == MIB
+                    waiting += await trio.to_thread.run_sync(source.waiting.acquire, True, 0.1)
                 memory.asked = 0
                 await done(files.read(who, node, handle, 3 * MIB, MIB))
                 assert memory.asked <= 2
