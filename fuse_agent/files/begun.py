@@ -47,7 +47,7 @@ class Begun:
         note, times = self._note(node), self._times(node)
         is_patched = self._source.abilities.patches and content.size > PATCHED
         if content.whole and content.file is not None and not is_patched:
-            stage = self._staging.begin(note)
+            stage = self._staging.begin(note._replace(unfinished=True))
             if await self._work.change(stage.begin_as, content.file, content.size, times):
                 return stage
         stage = self._staging.begin(note._replace(base=content.size))

@@ -34,6 +34,7 @@ class Note(NamedTuple):
     :ivar stored: what the source has of it
     :ivar kept: whether somebody set an owner, a mode or a time that the source does not have
     :ivar poisoned: the errno of a write that failed: what is here is not what was written
+    :ivar unfinished: what was there before is still being copied, so that nothing was written yet
     :ivar base: how many bytes of that one it still holds where nothing was written
     """
 
@@ -49,6 +50,7 @@ class Note(NamedTuple):
     poisoned: int = 0
     alone: bool = False  # it is to be the first of its name
     overtaken: bool = False  # the source has a newer one, so that nobody stores it unasked
+    unfinished: bool = False
     xattrs: Changed = NO_XATTRS  # those that it has, and those that were removed
 
 
@@ -61,8 +63,9 @@ def write_note(folder: Path, number: int, note: Note) -> None:
     path = note_path(folder, number)
     xattrs = {name.hex(): None if value is None else value.hex() for name, value in note.xattrs.items()}
     document = note._asdict() | {"path": note.path.hex(), "before": note.before.hex(), "xattrs": xattrs}
-    if not xattrs:  # what an older release does not know either
-        del document["xattrs"]
+    for name in ("xattrs", "unfinished"):  # which an older release does not know
+        if not document[name]:
+            del document[name]
     text = json.dumps(document).encode("ascii").ljust(_BLOCK)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -207,7 +207,7 @@ class Stage:
         try:
             _copy(source.descriptor, self.descriptor, size)
             os.utime(self.descriptor, ns=times)
-            self.say(self.note._replace(stored=self.settle()))
+            self.say(self.note._replace(stored=self.settle(), unfinished=False))
         except BaseException:
             self.remove()
             raise
@@ -268,6 +268,18 @@ class Stage:
         if self.stored is None or not self.seems_stored():
             return False
         return sum_if_compared(self.descriptor, self.stored.size) == self.stored.sum
+
+    def is_needless(self, asked_again: bool) -> bool:
+        """Whether one that nobody has open holds nothing that the source lacks, and never will.
+
+        :param asked_again: by the kernel, what the process before this one did not answer
+        """
+        note = self.note
+        if note.unfinished or not note.path or self.is_untouched():
+            return True
+        if note.stored is None:  # of an open that never was
+            return asked_again and not note.waits and not self.status().st_size
+        return not (note.kept or note.poisoned) and self.is_stored() and not self.is_mapped()
 
     def settle(self) -> Stored:
         """What it is like now. A page that somebody has mapped and writes to again shows in its times only if it was clean, so

@@ -456,7 +456,7 @@ class Writing:
             self._enter(node, stage)
         elif stage.note.overtaken and stage.note.path:
             self.overtaken.add(stage)
-        elif (taken_over and not stage.note.waits) or stage.is_untouched() or not stage.note.path:
-            stage.remove()  # it was never opened, or has no name
+        elif stage.is_needless(taken_over):
+            stage.remove()
         else:
             self.recovery.begin(stage)

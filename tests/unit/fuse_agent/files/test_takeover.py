@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import tempfile
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
+
+from tests.support.granted import until
 
 
 def test_a_file_below_that_nobody_has_open_is_given_back(region: Region) -> None:
@@ -46,28 +49,106 @@ def test_a_file_below_that_nobody_has_open_is_given_back(region: Region) -> None
     assert bound == {1}
 
 
-def test_what_a_full_disk_cut_off_is_not_stored_after_a_crash(
-    region: Region, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    source, before = ObjectSource(MemoryStore(), ""), Staging(tmp_path)
+@pytest.fixture
+def source() -> ObjectSource:
+    return ObjectSource(MemoryStore(), "")
+
+
+def put(source: ObjectSource, path: bytes, data: bytes) -> bytes:
+    """Its version."""
     with tempfile.TemporaryFile() as file:
-        file.write(b"old")
+        file.write(data)
         file.flush()
-        version = source.store(b"file", file.fileno(), 3).version
+        return source.store(path, file.fileno(), len(data)).version
+
+
+def begin_anew(region: Region, source: ObjectSource, staging: Path, open_: int = 0) -> list[bytes]:
+    """What waits for a person, when all else is stored.
+
+    :param open_: how many stay, since somebody has them open
+    """
+
+    def is_stored() -> bool:
+        return len({one.stem for one in staging.iterdir()}) <= open_
+
+    async def begin() -> list[bytes]:
+        async with trio.open_nursery() as nursery:
+            opens = Opens(region, lambda _number: False)
+            parts = Parts(Nodes(region), opens, source, Memory(1 << 20), staging=Staging(staging))
+            files = FileSystem(nursery, parts, Settings())
+            await trio.to_thread.run_sync(until, "all else is stored", is_stored)
+            nursery.cancel_scope.cancel()
+        return [bytes.fromhex(one["path"]) for one in files.status()["conflicts"]]
+
+    return trio.run(begin)
+
+
+def content(source: ObjectSource, path: bytes) -> bytes:
+    return bytes(source.read(path, b"", 0, 100))
+
+
+def test_a_copy_that_was_not_finished_is_nothing_that_was_written(
+    region: Region, tmp_path: Path, source: ObjectSource
+) -> None:
+    version = put(source, b"file", b"all of it")
+    stage = Staging(tmp_path).begin(Note(b"file", version, unfinished=True))
+    os.write(stage.descriptor, b"all")
+    stage.close()
+    assert begin_anew(region, source, tmp_path) == []
+    assert content(source, b"file") == b"all of it"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_stored_is_not_stored_again_over_a_newer_one(
+    region: Region, tmp_path: Path, source: ObjectSource
+) -> None:
+    version = put(source, b"file", b"ours")
+    stage = Staging(tmp_path).begin(Note(b"file"))
+    stage.write(0, b"ours")
+    stage.say(stage.note._replace(before=version, stored=stage.settle()))
+    stage.close()
+    put(source, b"file", b"theirs, and newer")
+    assert begin_anew(region, source, tmp_path) == []
+    assert content(source, b"file") == b"theirs, and newer"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_written_after_the_last_close_is_stored_by_another_worker(
+    region: Region, tmp_path: Path, source: ObjectSource
+) -> None:
+    """By a mapping: the worker was told that all have closed it, and killed before it stored that."""
+    staging, nodes = Staging(tmp_path), Nodes(region)
+    version = put(source, b"file", b"before")
+    stage = staging.begin(Note(b"file", version))
+    stage.write(0, b"before")
+    stage.say(stage.note._replace(stored=stage.settle()))
+    stage.write(0, b"after")
+    stage.close()
+    never = staging.begin(Note(b"never opened"))
+    other = staging.begin(Note(b"open"))
+    Opens(region, lambda _number: False).open(
+        nodes.add(ROOT, b"open", Known(0o100644)), 1, writes=True, stage=other.number
+    )
+    for one in (never, other):
+        one.close()
+    assert begin_anew(region, source, tmp_path, open_=1) == []
+    assert content(source, b"file") == b"aftere"
+    assert [told.name for page in source.list(b"") for told in page.listed] == [b"file"]
+    assert {one.stem for one in tmp_path.iterdir()} == {str(other.number)}
+
+
+def test_what_a_full_disk_cut_off_is_not_stored_after_a_crash(
+    region: Region, tmp_path: Path, source: ObjectSource, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = Staging(tmp_path)
+    version = put(source, b"file", b"old")
     for path, over in ((b"file", version), (b"new", b"")):
         stage = before.begin(Note(path, over))
         stage.write(0, b"lacks a part")
         stage.poison(OSError(errno.ENOSPC, "the disk took no more"))
         stage.close()
 
-    async def begin_anew() -> None:
-        async with trio.open_nursery() as nursery:
-            parts = Parts(
-                Nodes(region), Opens(region, lambda _number: False), source, Memory(1 << 20), staging=Staging(tmp_path)
-            )
-            FileSystem(nursery, parts, Settings())
-
-    trio.run(begin_anew)
+    begin_anew(region, source, tmp_path)
     assert [told.name for page in source.list(b"") for told in page.listed] == [b"file"]
     assert bytes(source.read(b"file", version, 0, 100)) == b"old"
     assert list(tmp_path.iterdir()) == []
