@@ -80,7 +80,7 @@ def decide(now: Mode, staged: bool, writes: bool, whole: bool) -> Mode:
     """
     :param now: how the node is open
     :param staged: whether those who have it open share a file that may be written
-    :param writes: whether who wants it writes
+    :param writes: whether who wants it writes, or reads what is written
     :param whole: whether a file below has all of it, and may be written if that is wanted
     :raises OtherwiseOpenError:
     """
@@ -159,7 +159,7 @@ class Opens:
             return before
         opened = self._opened.get(node)
         now, staged = (opened.mode, bool(opened.stage)) if opened else (Mode.CLOSED, False)
-        mode = decide(now, staged, writes, bind is not None)
+        mode = decide(now, staged, writes or bool(stage), bind is not None)
         if opened is None:
             backing = bind() if bind and mode is Mode.PASSTHROUGH else 0
             if backing:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 OWNER, STAGING = "owner", "staging"
+# Of what tells of a staged file, and lies beside it.
+BESIDE: Final = (".json", ".map", ".new")
 _MARK: Final = "folder of a PaddleFlow cache"
 # What we make there, in the order in which it goes; OWNER goes last, since it says that the folder is ours.
 OURS: Final = (
@@ -313,7 +315,8 @@ def _unsaved(root: int) -> int:
     except FileNotFoundError:
         return 0
     try:
-        return sum(len(files) for _path, _folders, files, _fd in os.fwalk(".", dir_fd=staging))
+        walked = os.fwalk(".", dir_fd=staging)
+        return sum(not name.endswith(BESIDE) for _path, _folders, files, _fd in walked for name in files)
     finally:
         os.close(staging)
 

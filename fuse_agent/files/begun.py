@@ -69,7 +69,7 @@ class Begun:
             return None
         note = self._note(node)
         try:
-            stage = self._staging.begin(note, partial(self._contents.give, content))
+            stage = self._staging.begin(note._replace(unfinished=True), partial(self._contents.give, content))
         except (UsedError, OSError) as error:  # as of a disk that has no room for a note, or is not that of the cache
             _LOG.debug("a cached file is not written to path=%r reason=%r", note.path, str(error))
             return None

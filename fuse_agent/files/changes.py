@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_LEAST: Final = 10_000
 
 
 class Changes:
@@ -18,6 +20,7 @@ class Changes:
         self._count = 0
         self._askers: dict[int, int] = {}  # by when they began
         self._touched: dict[bytes, int] = {}
+        self._most = _LEAST
 
     def begin(self) -> int:
         """Somebody asks now."""
@@ -40,6 +43,10 @@ class Changes:
             return
         self._count += 1
         self._touched.update(dict.fromkeys(paths, self._count))
+        if len(self._touched) > self._most:  # somebody asks all the time, but nobody for so long
+            oldest = min(self._askers)
+            self._touched = {path: count for path, count in self._touched.items() if count > oldest}
+            self._most = max(2 * len(self._touched), _LEAST)
 
     def since(self, began: int, path: bytes) -> bool:
         """Whether what somebody who began then was told of the path may be old."""

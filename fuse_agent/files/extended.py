@@ -135,7 +135,7 @@ class Extended:
         before = await self._told(node)
         if not self._is_to_do(before, name, value, flags, begun):
             return
-        await self._tree.change(node, Kept(xattrs={name: value}), self._nodes.known(node).atime)
+        await self._tree.change(node, Kept(xattrs={name: value}), self._nodes.known(node).atime, begun)
         self._names.xattrs.take(node, merged(before, {name: value}))
         if stage := self._writing.of(node):  # somebody began to write it meanwhile
             self._note(stage, name, value)

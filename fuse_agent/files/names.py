@@ -189,9 +189,9 @@ class Names:
         node = self._nodes.find(parent, name)
         if node and self._moving and self._moved_with(self.below(parent, name)):
             return node  # what is known of it holds until it has its place
-        if node and self.is_held(node) and found is None:
-            return node  # what is written is stored when it is closed
         is_same = found is not None and bool(node) and self._is_same(node, self._nodes.known(node), found)
+        if node and self.is_held(node) and not is_same:
+            return node  # what is written is stored when it is closed, whatever others stored meanwhile
         self._recalls.told(parent, name, node, found, is_same)
         if found is None:
             if node:

@@ -51,6 +51,7 @@ class Note(NamedTuple):
     alone: bool = False  # it is to be the first of its name
     overtaken: bool = False  # the source has a newer one, so that nobody stores it unasked
     unfinished: bool = False
+    boot: str = ""  # of the machine, for as long as its disk need not have what is here
     xattrs: Changed = NO_XATTRS  # those that it has, and those that were removed
 
 
@@ -63,7 +64,7 @@ def write_note(folder: Path, number: int, note: Note) -> None:
     path = note_path(folder, number)
     xattrs = {name.hex(): None if value is None else value.hex() for name, value in note.xattrs.items()}
     document = note._asdict() | {"path": note.path.hex(), "before": note.before.hex(), "xattrs": xattrs}
-    for name in ("xattrs", "unfinished"):  # which an older release does not know
+    for name in ("xattrs", "unfinished", "boot"):  # which an older release does not know
         if not document[name]:
             del document[name]
     text = json.dumps(document).encode("ascii").ljust(_BLOCK)
@@ -82,6 +83,15 @@ def write_note(folder: Path, number: int, note: Note) -> None:
     except OSError:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def sync(path: Path) -> None:
+    """It is there also when the machine has died."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read_note(folder: Path, number: int) -> Note:

@@ -223,6 +223,7 @@ class Opening:
                 await writing.truncate(node, stage, 0)
             if empties and caller.uid:
                 await self._drop_privileges(node, stage, writing)
+        writing.resume(stage)
         try:
             return self._opened_stage(caller, node, stage, writes=True)
         except OtherwiseOpenError:  # somebody began to read it meanwhile
@@ -242,20 +243,27 @@ class Opening:
         if not self._is_fresh(node) and (not empty or self._settings.conflict_fails):
             await self._confirm(node)
         xattrs = await self._extended.before(node)
-        taken = await writing.take_over(node) if self._opens.mode(node) is Mode.PASSTHROUGH else None
-        if taken is None and self._opens.mode(node) is Mode.PASSTHROUGH:
-            self._renew(node)
-        self._nodes.mark_written(node)
-        if taken is not None:
-            self._extended.carry(node, taken, xattrs)
-            if empty:
-                await writing.truncate(node, taken, 0)
-            return taken
-        if empty or not self._nodes.known(node).size:
-            stage = writing.of(node) or writing.begin(node)
-        else:
-            stage = await writing.begin_from(node)
+        stage = None
+        while stage is None:
+            if self._opens.mode(node) is Mode.PASSTHROUGH:
+                stage = await self._take_over(node, writing, empty)
+                continue
+            self._nodes.mark_written(node)
+            if empty or not self._nodes.known(node).size:
+                stage = writing.of(node) or writing.begin(node)
+            else:
+                stage = await writing.begin_from(node)  # None when somebody began to read it meanwhile
         self._extended.carry(node, stage, xattrs)
+        return stage
+
+    async def _take_over(self, node: int, writing: Writing, empty: bool) -> Stage | None:
+        stage = await writing.take_over(node)
+        if stage is None and self._opens.mode(node) is Mode.PASSTHROUGH:
+            self._renew(node)
+        if stage is not None:
+            self._nodes.mark_written(node)
+            if empty:
+                await writing.truncate(node, stage, 0)
         return stage
 
     def _give_up(self, node: int, writing: Writing) -> None:
@@ -308,6 +316,8 @@ class Opening:
             await self._confirm(node)
         stage = writing.of(node)
         if stage and await writing.truncate(node, stage, size):
+            if not self._opens.writers(node):  # else he stores it who closes it
+                await writing.store(node)
             return
         if self._nodes.known(node).size == size:
             await self._confirm(node)

@@ -21,14 +21,14 @@ class Overtaken:
         self._staging, self._storing = staging, storing
         self._notes: dict[int, tuple[bytes, int]] = {}  # of each its path, and bytes that nobody has any more
 
-    def add(self, stage: Stage) -> None:
+    def add(self, stage: Stage, why: str = "was overtaken by a newer version") -> None:
         """Nobody has it open any more."""
         stage.say(stage.note._replace(overtaken=True, waits=True))
         missing = sum(one.size for one in stage.missing(Range(0, stage.note.base)))
         self._notes[stage.number] = (stage.note.path, missing)
         _LOG.error(
-            "what was written was overtaken by a newer version, and is left alone path=%r file=%s; see paddleflow-fuse resolve staged=%d",
-            stage.note.path, self._staging.folder / str(stage.number), stage.number,
+            "what was written %s, and is left alone path=%r file=%s; see paddleflow-fuse resolve staged=%d",
+            why, stage.note.path, self._staging.folder / str(stage.number), stage.number,
         )  # fmt: skip
         stage.close()
 
@@ -55,8 +55,12 @@ class Overtaken:
                     f" was written from {self._staging.folder / str(number)}, and resolve it with theirs", path,
                 )  # fmt: skip
             stage = self._staging.open(number)
-            if ours:
-                await self._storing.store(stage, path, None, _nothing)
+            try:
+                if ours:
+                    await self._storing.store(stage, path, None, _nothing)
+            except BaseException:
+                stage.close()
+                raise
             stage.remove()
             del self._notes[number]
         return len(numbers)

@@ -41,6 +41,9 @@ class Recovery:
             )
             stage.remove()
             return
+        if stage.torn and stage.note.before:
+            self._overtaken.add(stage, "was not on the disk yet when the machine died, and need not be whole")
+            return
         self._left.append(stage)
         self._work.soon(partial(self._recover, stage))
 

@@ -16,11 +16,12 @@ import re
 import resource
 import signal
 import zlib
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
 import trio
 
+from ..cache.claim import BESIDE, boot_id
 from .ahead import Range
 from .notes import Note, Stored, note_path, read_note, write_note
 
@@ -58,13 +59,14 @@ class Stage:
     """
     :ivar found: whether a process before this one began it
     :ivar retried: closed by all, and somebody tries to store it again and again
+    :ivar torn: the machine died since, and its disk need not have all that was written
     :ivar watched: closed by all, and somebody looks whether it is mapped still
     """
 
     def __init__(self, folder: Path, number: int, descriptor: int, note: Note, present: mmap.mmap | None) -> None:
         self._folder, self.number, self.descriptor, self.note = folder, number, descriptor, note
         self._present = present
-        self.retried = self.watched = self.found = False
+        self.retried = self.watched = self.found = self.torn = False
         self.lock = trio.Lock()  # of what is written, filled or stored
 
     @property
@@ -220,7 +222,8 @@ class Stage:
         os.fchmod(self.descriptor, 0o600)
         os.utime(self.descriptor, ns=times)
         status = self.status()
-        self.say(self.note._replace(stored=Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, sum_)))
+        stored = Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, sum_)
+        self.say(self.note._replace(stored=stored, unfinished=False))
 
     def same(self) -> list[Range]:
         """What is as it was before, in order."""
@@ -320,12 +323,14 @@ class Stage:
 class Staging:
     """The folder of what is written, of one mount."""
 
-    def __init__(self, folder: Path, claimed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, folder: Path, claimed: Callable[[], None] = lambda: None, boot: str = "") -> None:
         """
         :param claimed: makes sure that the folder above is ours still, which somebody may have removed
+        :param boot: another text after the machine has started anew; the kernel's own by default
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder, self._claimed = folder, claimed
+        self.folder, self._claimed, self.boot = folder, claimed, boot or boot_id()
+        self._tidy()
         self._last = max((int(one.stem) for one in folder.iterdir() if one.stem.isdecimal()), default=0)
 
     def begin(self, note: Note, give: Callable[[Path], None] | None = None) -> Stage:
@@ -342,7 +347,7 @@ class Staging:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._last += 1
         try:
-            return self._begin(self._last, note, give)
+            return self._begin(self._last, note._replace(boot=self.boot), give)
         except BaseException:
             _remove(self.folder, self._last)
             raise
@@ -382,8 +387,16 @@ class Staging:
         descriptor = os.open(self.folder / str(number), os.O_RDWR | os.O_CLOEXEC)
         map_ = self.folder / f"{number}{_MAP}"
         stage = Stage(self.folder, number, descriptor, note, _mapped(map_) if map_.exists() else None)
-        stage.found = True
+        stage.found, stage.torn = True, note.boot not in ("", self.boot)
         return stage
+
+    def _tidy(self) -> None:
+        """What tells of a file that is not there: who was killed had not made it yet, or had removed it already."""
+        names = {one.name for one in self.folder.iterdir()}
+        for name in names:
+            if name.endswith(BESIDE) and name.partition(".")[0] not in names:
+                with suppress(OSError):  # as where it is read-only
+                    (self.folder / name).unlink()
 
     def left(self) -> Iterator[int]:
         """Numbers of those that lie here."""

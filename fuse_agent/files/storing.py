@@ -59,8 +59,9 @@ class Storing:
         sent = [Range(part.offset, part.size) for part in parts if not part.copied]
         for one in sent if parts else [Range(0, stage.note.base)]:
             await fill(stage.missing(one))
-        await self._settle(stage)
-        return await self._work.change(self._send, stage, path, parts, over)
+        is_settled = await self._settle(stage)
+        now, found = await self._work.store(self._send, stage, path, parts, over)
+        return now if is_settled else now._replace(mtime_ns=0), found
 
     def _send(self, stage: Stage, path: bytes, parts: list[Part], over: bytes | None) -> tuple[Stored, Found]:
         """In a thread."""
@@ -70,14 +71,16 @@ class Storing:
             return now, self._source.patch(path, stage.descriptor, parts, stage.note.before, kept, over)
         return now, self._source.store(path, stage.descriptor, now.size, kept, over)
 
-    async def _settle(self, stage: Stage) -> None:
+    async def _settle(self, stage: Stage) -> bool:
+        """Whether its times tell of the next write."""
         for _attempt in range(_ATTEMPTS):
             status = stage.status()
             age = time.time_ns() - status.st_mtime_ns
             if status.st_size <= COMPARED or not 0 <= age < SETTLED:
-                return
+                return True
             # Not to wait for anybody: two writes may have the same time as long as it is that young.
             await trio.sleep((SETTLED - age) / view.SECOND)
+        return False
 
     def _kept(self, stage: Stage, mtime_ns: int) -> Kept:
         note = stage.note

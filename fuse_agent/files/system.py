@@ -148,17 +148,19 @@ class FileSystem(Operations):
     def getattr(self, _caller: Caller, node: int, _handle: int | None) -> Soon[Held]:
         return self._names.attributes(node)
 
-    def setattr(self, _caller: Caller, node: int, changes: Changes) -> Soon[Held]:
-        return self._setattr(node, changes)
+    def setattr(self, caller: Caller, node: int, changes: Changes) -> Soon[Held]:
+        return self._setattr(caller, node, changes)
 
-    async def _setattr(self, node: int, changes: Changes) -> Held:
+    async def _setattr(self, caller: Caller, node: int, changes: Changes) -> Held:
         writing = self.writing
         if changes.size is not None:
             await self._opening.truncate(node, changes.size)
         changes = view.kept(self._nodes.known(node), changes, self._source.abilities.keeps, self._settings)
         stage = writing.of(node)
         if stage is None or not await writing.keep(node, stage, changes):
-            await self.tree.keep(node, changes)
+            await self.tree.keep(node, changes, caller.again)
+        elif stage.note.kept and not self._opens.writers(node):  # else he stores it who closes it
+            await writing.store(node)
         return view.held(self._names.known(node), self._settings)
 
     def readlink(self, _caller: Caller, node: int) -> Soon[bytes]:
@@ -289,7 +291,9 @@ class FileSystem(Operations):
     def fsync(self, _caller: Caller, node: int, _handle: int, _data_only: bool) -> Soon[None]:
         return self._writing.store(node) if self._writing is not None else None
 
-    def release(self, _caller: Caller, _node: int, handle: int) -> Soon[None]:
+    def release(self, _caller: Caller, node: int, handle: int) -> Soon[None]:
+        if self._writing is not None:
+            self._writing.let_go(node)
         closed = self._opens.close(handle)
         if closed is None:
             return None
@@ -316,7 +320,10 @@ class FileSystem(Operations):
     async def save(self) -> list[bytes]:
         """What is not stored is, and nobody begins to write anew; paths of what the source would not take."""
         self._opening.ends = True
-        return await self.store_all()
+        failed = await self.store_all()
+        if self._writing:
+            await self._writing.endure()
+        return failed
 
     async def store_all(self) -> list[bytes]:
         """Paths of what the source would not take."""

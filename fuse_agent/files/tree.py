@@ -203,8 +203,11 @@ class Tree:
         if over and self._writing.below(target):
             raise OSError(errno.ENOTEMPTY, "a file in it is being written", path)
 
-    async def keep(self, node: int, changes: Changes) -> None:
-        """Owner, mode and times of what nobody writes."""
+    async def keep(self, node: int, changes: Changes, again: bool) -> None:
+        """Owner, mode and times of what nobody writes.
+
+        :param again: another worker may have done it already
+        """
         known = self._nodes.known(node)
         times = known._replace(
             mtime=known.mtime if changes.mtime_ns is None else changes.mtime_ns,
@@ -217,10 +220,15 @@ class Tree:
         if wanted == Kept():
             self._nodes.set(node, times)
         else:
-            await self.change(node, wanted, times.atime)
+            if not again:
+                await self._names.confirm(node)
+            await self.change(node, wanted, times.atime, again)
 
-    async def change(self, node: int, wanted: Kept, atime: int) -> None:
-        """What the source keeps of it beside its content."""
+    async def change(self, node: int, wanted: Kept, atime: int, again: bool) -> None:
+        """What the source keeps of it beside its content.
+
+        :param again: so that its content, too, may be another than what is known of it
+        """
         path, version, inode = self._names.path(node), self._nodes.version(node), self._nodes.known(node).number
         found = await self._work.change(self._source.keep, path, wanted)
         self._names.changes.touch(path)
@@ -228,7 +236,10 @@ class Tree:
         self._names.xattrs.take(node, found.xattrs)
         if found.version != version:
             self._nodes.set_version(node, found.version)
-            self._contents.moved(node, found.version)
+            if again:
+                self._contents.drop(node)
+            else:
+                self._contents.moved(node, found.version)
 
     def _is_one_file(self, node: int, other: int) -> bool:
         one, two = self._nodes.known(node), self._nodes.known(other)
@@ -242,7 +253,7 @@ class Tree:
 
     async def _there(self, parent: int, name: bytes) -> int:
         node = self._nodes.find(parent, name)
-        if node and self._writing.of(node):
+        if node and self._writing.of(node) and not self._writing.is_doubtful(node):
             return node
         return await self._names.refresh(parent, name)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
     Item = TypeVar("Item")
+
+_LOG = logging.getLogger(__name__)
 
 
 class Flight:
@@ -60,6 +63,7 @@ class Work:
         """
         self._nursery = nursery
         self._threads = trio.CapacityLimiter(at_once)
+        self._storers = trio.CapacityLimiter(at_once)
         self._fetchers = trio.CapacityLimiter(fetches)
         self._rows = trio.CapacityLimiter(rows)
         self._flights: dict[Hashable, Flight] = {}
@@ -67,7 +71,7 @@ class Work:
     @property
     def waiting(self) -> dict[str, int]:
         """How much of it waits for a thread."""
-        limits = {"source": self._threads, "fetch": self._fetchers, "ahead": self._rows}
+        limits = {"source": self._threads, "store": self._storers, "fetch": self._fetchers, "ahead": self._rows}
         return {name: limit.statistics().tasks_waiting for name, limit in limits.items()}
 
     async def ask(self, call: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
@@ -114,6 +118,10 @@ class Work:
         """What must not be left half-way: it ends before an interrupt is heard."""
         return await trio.to_thread.run_sync(partial(call, *args, **kwargs), limiter=self._threads)
 
+    async def store(self, call: Callable[..., Answer], *args: Any) -> Answer:
+        """The same of what may take long: other questions do not wait for it."""
+        return await trio.to_thread.run_sync(partial(call, *args), limiter=self._storers)
+
     async def once(self, key: Hashable, work: Callable[[], Awaitable[Answer]]) -> Answer:
         """What comes of the work, which is begun unless somebody waits for it already."""
         answer: Answer = await (self._flights.get(key) or self._begin(key, work)).result()
@@ -126,8 +134,15 @@ class Work:
         return flight
 
     def soon(self, work: Callable[[], Awaitable[None]]) -> None:
-        """What nobody waits for, and what does not fail."""
-        self._nursery.start_soon(work)
+        """What nobody waits for."""
+
+        async def done() -> None:
+            try:
+                await work()
+            except OSError as error:  # of the cache's disk: of a source it is expected where it is asked
+                _LOG.error("what is done in the background failed reason=%r", str(error))
+
+        self._nursery.start_soon(done)
 
     def _begin(self, key: Hashable, work: Callable[[], Awaitable[Any]]) -> Flight:
         async def fly() -> Any:

@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from ..opens import Mode
 from . import view
 from .admission import Admission
 from .ahead import Range, joined
 from .begun import Begun
+from .closing import Closing
 from .contents import LARGEST
 from .headroom import Headroom
 from .overtaken import Overtaken
-from .recovery import FIRST_PAUSE, LONGEST_PAUSE, Recovery
+from .recovery import Recovery
 from .stage import PIECE
 from .storing import OvertakenError, Storing
 
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from .work import Work
 
 _LOG = logging.getLogger(__name__)
-# And between two looks whether a file is mapped still.
-_FIRST_LOOK, _LONGEST_LOOK = 0.005, 1.0
 # Files that a status names; all are counted.
 _TOLD: Final = 100
 
@@ -65,6 +65,9 @@ class Writing:
         self._storing = Storing(source, work)
         self.overtaken = Overtaken(staging, self._storing)
         self.recovery = Recovery(names, source, work, self._storing, self.overtaken)
+        self._closing = Closing(
+            self._stages, staging.folder, nodes, contents, opens, work, self.overtaken, self.store, self.is_new
+        )
         self.admission = Admission(headroom or Headroom(staging.folder), work, contents, self._stages, opens.stage)
         self.failures = 0
         held = {opens.stage(node): node for node in opens.nodes() if opens.stage(node)}
@@ -85,9 +88,14 @@ class Writing:
     def is_doubtful(self, node: int) -> bool:
         """It was stored, and may have been written by another of its names since, or by another machine once all have closed it."""
         stage = self._stages.get(node)
-        if stage is None or (self._opens.writers(node) and self._nodes.known(node).links < 2):
+        if stage is None or stage.note.kept or (self._opens.writers(node) and self._nodes.known(node).links < 2):
             return False
         return stage.seems_stored()
+
+    def resume(self, stage: Stage) -> None:
+        """Somebody writes to what was left to endure."""
+        if stage.note.boot != self._staging.boot:
+            stage.say(stage.note._replace(boot=self._staging.boot))
 
     def unsaved(self) -> list[bytes]:
         """Paths of what the source does not have, as far as that shows without reading any of it."""
@@ -140,15 +148,18 @@ class Writing:
         """
         return self._enter(node, self._begun.empty(node, alone))
 
-    async def begin_from(self, node: int) -> Stage:
-        """With what it holds already."""
+    async def begin_from(self, node: int) -> Stage | None:
+        """With what it holds already; None when somebody has it open in passthrough by now, and so reads another file."""
         while node not in self._stages:  # of two at once, the first one's it is
             content = self._contents.of(node)
             stage = await self._begun.copied(node, content)
             # Meanwhile another may have begun, stored and left.
-            if node not in self._stages and self._contents.of(node) is content:
+            is_read = self._opens.mode(node) is Mode.PASSTHROUGH
+            if node not in self._stages and self._contents.of(node) is content and not is_read:
                 return self._enter(node, stage)
             stage.remove()
+            if is_read:
+                return self._stages.get(node)
         return self._stages[node]
 
     async def take_over(self, node: int) -> Stage | None:
@@ -185,6 +196,7 @@ class Writing:
         async with stage.lock:
             if self._stages.get(node) is not stage:
                 return False
+            self.resume(stage)
             if size < stage.status().st_size:
                 await self.fill(node, stage, stage.missing(Range(size, 1)))  # of which a part stays
             await self._work.change(stage.truncate, size)
@@ -270,110 +282,17 @@ class Writing:
         self._names.changes.touch(path)
         self._names.changed(self._nodes.parent(node))
 
+    def let_go(self, node: int) -> None:
+        """One of those who have it open is about to close it."""
+        self._closing.let_go(node)
+
     async def close(self, node: int) -> None:
         """Nobody has it open for writing any more."""
-        stage = self._stages.get(node)
-        if stage is None:
-            return
-        mapped = stage.is_mapped()  # before: what is written until it is unmapped is stored, too
-        try:
-            await self.store(node)
-        except OSError as error:
-            if stage.poisoned:
-                self._drop(node, stage, mapped)
-            elif isinstance(error, OvertakenError) and not stage.retried:
-                self._overtake(node, stage)
-            if stage.poisoned or stage.retried or isinstance(error, OvertakenError):
-                return
-            _LOG.error(
-                "a file could not be stored, and is kept path=%r reason=%r staged=%d; it is tried again until the source takes it",
-                stage.note.path, str(error), stage.number,
-            )  # fmt: skip
-            stage.retried = True
-            stage.say(stage.note._replace(waits=True))
-            self._work.soon(partial(self._retry, node, stage))
-            return
-        self._leave(node, stage, mapped)
+        await self._closing.close(node)
 
-    def _drop(self, node: int, stage: Stage, mapped: bool) -> None:
-        """It lacks a part: what was there before stays."""
-        _LOG.error("a write to a file failed, so what the source has stays path=%r; write it again", stage.note.path)
-        is_new = self.is_new(node)
-        self._leave(node, stage, mapped)
-        if is_new and node not in self._stages and self._nodes.parent(node):
-            self._nodes.unname(node)
-
-    def _leave(self, node: int, stage: Stage, mapped: bool) -> None:
-        """Right after it was stored: whoever waits to change it finds that it is none any more.
-
-        :param mapped: whether it was, before it was stored
-        """
-        if self._stages.get(node) is not stage or self._opens.stage(node):
-            return
-        if mapped or stage.is_mapped():
-            if not stage.watched:
-                stage.watched = True
-                self._work.soon(partial(self._watch, node, stage))
-            stage.say(stage.note._replace(waits=True))
-            return
-        del self._stages[node]
-        if stage.whole and stage.seems_stored() and self._nodes.parent(node) and not stage.poisoned:
-            self._work.soon(partial(self._keep, stage, self._contents.digest(node)))
-        else:
-            stage.remove()
-        self._nodes.unpin(node)
-
-    async def _keep(self, stage: Stage, digest: bytes) -> None:
-        """Whoever reads it next is served by the kernel."""
-
-        def keep() -> None:
-            try:
-                self._contents.adopt(digest, stage.path, stage.descriptor)
-            finally:
-                stage.remove()
-
-        with trio.CancelScope(shield=True):  # else it would be found, and stored again
-            await self._work.change(keep)
-
-    def _overtake(self, node: int, stage: Stage) -> None:
-        """Once nobody has it open."""
-        if self._stages.get(node) is not stage or self._opens.stage(node):
-            return
-        del self._stages[node]
-        self.overtaken.add(stage)
-        self._nodes.unpin(node)
-
-    async def _watch(self, node: int, stage: Stage) -> None:
-        """What is written through a mapping after the last close is stored when that goes, of which nobody tells."""
-        pause = _FIRST_LOOK
-        while self._stages.get(node) is stage and not self._opens.stage(node) and stage.is_mapped():
-            await trio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_LOOK)
-        stage.watched = False
-        # Who has opened it meanwhile looks again when he closes it.
-        if self._stages.get(node) is stage and not self._opens.stage(node):
-            await self.close(node)
-
-    async def _retry(self, node: int, stage: Stage) -> None:
-        pause = FIRST_PAUSE
-        while True:
-            await trio.sleep(pause)
-            if self._stages.get(node) is not stage:
-                return
-            pause = min(pause * 2, LONGEST_PAUSE)
-            mapped = stage.is_mapped()
-            try:
-                await self.store(node)
-            except OvertakenError:
-                self._overtake(node, stage)
-                return
-            except OSError as error:
-                _LOG.debug("still not stored path=%r reason=%r", stage.note.path, str(error))
-            else:
-                _LOG.warning("stored after all path=%r", stage.note.path)
-                stage.retried = False
-                self._leave(node, stage, mapped)
-                return
+    async def endure(self) -> None:
+        """What is not stored at the end is there also when the machine has died."""
+        await self._closing.endure()
 
     # --- names -------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -122,6 +123,50 @@ def test_who_opens_what_was_written_here_finds_what_others_closed_since(begin: B
             os.truncate(point / "file", 24)
             assert os.pread(reader, 100, 0) == b"ours"
     assert (root / "file").read_bytes() == (point / "file").read_bytes() == b"theirs, and later append"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_writes_and_closes_last_wins_whatever_was_seen_meanwhile(begin: Begin, way: str) -> None:
+    root, point = begin(**QUICK)
+    (root / "file").write_bytes(b"before")
+    with file(point / "file", os.O_WRONLY | os.O_TRUNC) as writer:
+        os.write(writer, b"ours")
+        WAYS[way](root / "file", b"theirs, meanwhile")
+        for _time in range(3):
+            assert (point / "file").stat().st_size == 4
+            os.listdir(point)
+            time.sleep(QUICK["names_hold"])  # it is not believed any more
+    assert (root / "file").read_bytes() == (point / "file").read_bytes() == b"ours"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_changes_a_mode_does_not_take_what_another_wrote_for_what_he_knows(begin: Begin, way: str) -> None:
+    root, point = begin(**LONG)
+    (root / "file").write_bytes(b"before")
+    assert (point / "file").read_bytes() == b"before"
+    WAYS[way](root / "file", b"later!")
+    (point / "file").chmod(0o600)
+    assert (point / "file").read_bytes() == b"later!"
+    assert (root / "file").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_only_readers_have_open_is_changed_at_once(begin: Begin) -> None:
+    """Nobody is left who stores it when he closes it."""
+    root, point = begin(**QUICK)
+    with file(point / "file", os.O_WRONLY | os.O_CREAT) as writer:
+        os.write(writer, b"written")
+        with file(point / "file", os.O_RDONLY) as reader:
+            os.close(writer)
+            (point / "file").chmod(0o640)
+            assert (root / "file").stat().st_mode & 0o777 == (point / "file").stat().st_mode & 0o777 == 0o640
+            os.truncate(point / "file", 3)
+            assert (root / "file").read_bytes() == b"wri"
+            replace(root / "file", b"theirs!")
+            (point / "file").rename(point / "moved")
+            time.sleep(QUICK["kernel_names_hold"])  # for so long it believes the name that it moved
+            assert (point / "moved").read_bytes() == (root / "moved").read_bytes() == b"theirs!"
+            assert os.pread(reader, 100, 0) == b"wri"
+    assert (point / "moved").read_bytes() == b"theirs!"
 
 
 def test_attributes_are_seen_when_what_was_known_holds_no_more(begin: Begin) -> None:

@@ -24,6 +24,8 @@ STALE: Final = (
 _BUSY: Final = ("RequestTimeout", "OperationAborted", "SlowDown")
 _QUOTA: Final = ("XMinioAdminBucketQuotaExceeded", "QuotaExceeded", "BucketQuotaExceeded")
 _ARCHIVED: Final = "InvalidObjectState"
+# What stores say of a header that they do not know.
+_NOT_KNOWN: Final = ("", "InvalidArgument", "InvalidRequest", "NotImplemented")
 _UNTRUSTED: Final = "UntrustedCertificate"  # our own word
 _NUMBERS: Final[Mapping[str, int]] = {
     _ARCHIVED: errno.EIO,
@@ -115,7 +117,7 @@ def error(failure: Failure, operation: str, bucket: str, key: str, tries: int) -
     often = f" after {tries} tries" if tries > 1 else ""
     remedy = _REMEDIES.get(failure.code) or _BY_NUMBER.get(found, "see whether the store is well, and try again")
     text = f"{operation} of {key!r} in bucket {bucket!r} failed{often} with {answer}{said}; {remedy}"
-    refused = failure.status == 501 or (failure.status == 400 and failure.code not in _NUMBERS)
+    refused = failure.status == 501 or (failure.status == 400 and failure.code in _NOT_KNOWN)
     return (RefusedError if refused else OSError)(found, text)
 
 

@@ -128,7 +128,9 @@ def test_who_writes_what_others_read_is_sent_to_another_node(opens: Opens, kerne
     opens.open(NODE, 1, bind=kernel.bind)
     with pytest.raises(OtherwiseOpenError):
         opens.open(NODE, 2, writes=True, stage=9, bind=never)
-    assert (opens.writers(NODE), len(opens)) == (0, 1)
+    with pytest.raises(OtherwiseOpenError):
+        opens.open(NODE, 3, stage=9, bind=never)  # nor does he read what another file has
+    assert (opens.writers(NODE), len(opens), opens.stage(NODE)) == (0, 1, 0)
 
 
 def test_who_reads_what_is_written_from_now_on_has_the_stage_open(region: Region, opens: Opens, kernel: Kernel) -> None:

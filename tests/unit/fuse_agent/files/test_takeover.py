@@ -62,7 +62,7 @@ def put(source: ObjectSource, path: bytes, data: bytes) -> bytes:
         return source.store(path, file.fileno(), len(data)).version
 
 
-def begin_anew(region: Region, source: ObjectSource, staging: Path, open_: int = 0) -> list[bytes]:
+def begin_anew(region: Region, source: ObjectSource, staging: Path, open_: int = 0) -> list[str]:
     """What waits for a person, when all else is stored.
 
     :param open_: how many stay, since somebody has them open
@@ -71,14 +71,14 @@ def begin_anew(region: Region, source: ObjectSource, staging: Path, open_: int =
     def is_stored() -> bool:
         return len({one.stem for one in staging.iterdir()}) <= open_
 
-    async def begin() -> list[bytes]:
+    async def begin() -> list[str]:
         async with trio.open_nursery() as nursery:
             opens = Opens(region, lambda _number: False)
             parts = Parts(Nodes(region), opens, source, Memory(1 << 20), staging=Staging(staging))
             files = FileSystem(nursery, parts, Settings())
             await trio.to_thread.run_sync(until, "all else is stored", is_stored)
             nursery.cancel_scope.cancel()
-        return [bytes.fromhex(one["path"]) for one in files.status()["conflicts"]]
+        return [one["path"] for one in files.status()["conflicts"]]
 
     return trio.run(begin)
 
@@ -135,6 +135,47 @@ def test_what_was_written_after_the_last_close_is_stored_by_another_worker(
     assert content(source, b"file") == b"aftere"
     assert [told.name for page in source.list(b"") for told in page.listed] == [b"file"]
     assert {one.stem for one in tmp_path.iterdir()} == {str(other.number)}
+
+
+@pytest.mark.parametrize("before", ["old", ""])
+@pytest.mark.parametrize("endures", [True, False])
+def test_what_a_machine_that_died_may_have_torn_replaces_nothing_unasked(
+    region: Region, tmp_path: Path, source: ObjectSource, before: str, endures: bool
+) -> None:
+    version = put(source, b"file", before.encode()) if before else b""
+    stage = Staging(tmp_path, boot="before").begin(Note(b"file", version))
+    stage.write(0, b"new")
+    if endures:
+        stage.say(stage.note._replace(boot=""))
+    stage.close()
+    stays = bool(before) and not endures
+    assert begin_anew(region, source, tmp_path, open_=stays) == ["file"] * stays
+    assert content(source, b"file") == (b"old" if stays else b"new")
+    stage = Staging(tmp_path).begin(Note(b"file", source.find(b"file").version))
+    stage.write(0, b"newer")
+    stage.close()
+    begin_anew(region, source, tmp_path, open_=stays)
+    assert content(source, b"file") == b"newer", "the agent alone died"
+
+
+def test_what_tells_of_a_file_that_is_not_there_is_removed(tmp_path: Path) -> None:
+    staging = Staging(tmp_path)
+    staging.begin(Note(b"file")).close()
+    (tmp_path / "7.json").touch()
+    (tmp_path / "8.map").touch()
+    (tmp_path / "9.plan").touch()
+    Staging(tmp_path)
+    assert {one.name for one in tmp_path.iterdir()} == {"1", "1.json", "9.plan"}
+
+
+def test_an_empty_file_that_was_closed_is_stored_by_another_worker(
+    region: Region, tmp_path: Path, source: ObjectSource
+) -> None:
+    stage = Staging(tmp_path).begin(Note(b"empty", waits=True))
+    assert not stage.is_needless(asked_again=True)
+    stage.close()
+    assert begin_anew(region, source, tmp_path) == []
+    assert source.find(b"empty").size == 0
 
 
 def test_what_a_full_disk_cut_off_is_not_stored_after_a_crash(

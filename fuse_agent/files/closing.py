@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a file that was written when it is closed: it is stored, kept until the source takes it, or given up."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+import trio
+
+from .notes import note_path, sync
+from .recovery import FIRST_PAUSE, LONGEST_PAUSE
+from .storing import OvertakenError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from ..nodes.table import Nodes
+    from ..opens import Opens
+    from .contents import Contents
+    from .overtaken import Overtaken
+    from .stage import Stage
+    from .work import Work
+
+_LOG = logging.getLogger(__name__)
+# Seconds between two looks whether a file is mapped still.
+_FIRST_LOOK, _LONGEST_LOOK = 0.005, 1.0
+
+
+class Closing:
+    def __init__(
+        self, stages: dict[int, Stage], folder: Path, nodes: Nodes, contents: Contents, opens: Opens, work: Work,
+        overtaken: Overtaken, store: Callable[[int], Awaitable[None]], is_new: Callable[[int], bool],
+    ) -> None:  # fmt: skip
+        """
+        :param stages: all there are, by their nodes
+        :param folder: in which they lie
+        """
+        self._stages, self._folder, self._nodes, self._contents = stages, folder, nodes, contents
+        self._opens, self._work, self._overtaken = opens, work, overtaken
+        self._store, self._is_new = store, is_new
+
+    def let_go(self, node: int) -> None:
+        """Who closes it is forgotten before it is stored: who comes after a worker that dies in between has to know."""
+        stage = self._stages.get(node)
+        if stage is not None and not stage.seems_stored():
+            stage.say(stage.note._replace(waits=True))
+
+    async def close(self, node: int) -> None:
+        """Nobody has it open for writing any more."""
+        stage = self._stages.get(node)
+        if stage is None:
+            return
+        mapped = stage.is_mapped()  # before: what is written until it is unmapped is stored, too
+        try:
+            await self._store(node)
+        except trio.Cancelled:  # nobody waits for it any more
+            self._try_again(node, stage)
+            raise
+        except OSError as error:
+            if stage.poisoned:
+                self._drop(node, stage, mapped)
+            elif isinstance(error, OvertakenError) and not stage.retried:
+                self._overtake(node, stage)
+            if stage.poisoned or stage.retried or isinstance(error, OvertakenError):
+                return
+            _LOG.error(
+                "a file could not be stored, and is kept path=%r reason=%r staged=%d; it is tried again until the source takes it",
+                stage.note.path, str(error), stage.number,
+            )  # fmt: skip
+            self._try_again(node, stage)
+            await self._endure(stage, node)
+            return
+        self._leave(node, stage, mapped)
+
+    def _try_again(self, node: int, stage: Stage) -> None:
+        if not stage.retried:
+            stage.retried = True
+            stage.say(stage.note._replace(waits=True))
+            self._work.soon(partial(self._retry, node, stage))
+
+    async def endure(self) -> None:
+        """What is not stored at the end is there also when the machine has died."""
+        for node, stage in list(self._stages.items()):
+            if not stage.seems_stored():
+                await self._endure(stage, node)
+
+    async def _endure(self, stage: Stage, node: int) -> None:
+        with suppress(OSError):  # else it endures the death of the agent alone
+            await self._work.change(sync, stage.path)
+            if self._stages.get(node) is stage and not self._opens.writers(node):
+                stage.say(stage.note._replace(boot=""))
+                await self._work.change(sync, note_path(self._folder, stage.number))
+
+    def _drop(self, node: int, stage: Stage, mapped: bool) -> None:
+        """It lacks a part: what was there before stays."""
+        _LOG.error("a write to a file failed, so what the source has stays path=%r; write it again", stage.note.path)
+        is_new = self._is_new(node)
+        self._leave(node, stage, mapped)
+        if is_new and node not in self._stages and self._nodes.parent(node):
+            self._nodes.unname(node)
+
+    def _leave(self, node: int, stage: Stage, mapped: bool) -> None:
+        """Right after it was stored: whoever waits to change it finds that it is none any more.
+
+        :param mapped: whether it was, before it was stored
+        """
+        if self._stages.get(node) is not stage or self._opens.stage(node):
+            return
+        if mapped or stage.is_mapped():
+            if not stage.watched:
+                stage.watched = True
+                self._work.soon(partial(self._watch, node, stage))
+            stage.say(stage.note._replace(waits=True))
+            return
+        del self._stages[node]
+        if stage.whole and stage.seems_stored() and self._nodes.parent(node) and not stage.poisoned:
+            self._work.soon(partial(self._keep, stage, self._contents.digest(node)))
+        else:
+            stage.remove()
+        self._nodes.unpin(node)
+
+    async def _keep(self, stage: Stage, digest: bytes) -> None:
+        """Whoever reads it next is served by the kernel."""
+
+        def keep() -> None:
+            try:
+                self._contents.adopt(digest, stage.path, stage.descriptor)
+            finally:
+                stage.remove()
+
+        with trio.CancelScope(shield=True):  # else it would be found, and stored again
+            await self._work.change(keep)
+
+    def _overtake(self, node: int, stage: Stage) -> None:
+        """Once nobody has it open."""
+        if self._stages.get(node) is not stage or self._opens.stage(node):
+            return
+        del self._stages[node]
+        self._overtaken.add(stage)
+        self._nodes.unpin(node)
+
+    async def _watch(self, node: int, stage: Stage) -> None:
+        """What is written through a mapping after the last close is stored when that goes, of which nobody tells."""
+        pause = _FIRST_LOOK
+        while self._stages.get(node) is stage and not self._opens.stage(node) and stage.is_mapped():
+            await trio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_LOOK)
+        stage.watched = False
+        # Who has opened it meanwhile looks again when he closes it.
+        if self._stages.get(node) is stage and not self._opens.stage(node):
+            await self.close(node)
+
+    async def _retry(self, node: int, stage: Stage) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            await trio.sleep(pause)
+            if self._stages.get(node) is not stage:
+                return
+            pause = min(pause * 2, LONGEST_PAUSE)
+            mapped = stage.is_mapped()
+            try:
+                await self._store(node)
+            except OvertakenError:
+                self._overtake(node, stage)
+                return
+            except OSError as error:
+                _LOG.debug("still not stored path=%r reason=%r", stage.note.path, str(error))
+            else:
+                _LOG.warning("stored after all path=%r", stage.note.path)
+                stage.retried = False
+                self._leave(node, stage, mapped)
+                return
