@@ -117,7 +117,7 @@ CONTENDERS: tuple[Contender, ...] = (
     Contender("large", _OURS.format(_COMMON), "", files=_SECRETS, remarks="the default: each open asks the store"),
     Contender(
         "large, relaxed", _OURS.format(_COMMON), "-o relaxedOpen=true", files=_SECRETS,
-        remarks="an open believes what is known, as the peers do", loads=("A", "A1"),
+        remarks="an open believes what is known, as the peers do", loads=("A", "A1", "F"),
     ),
     Contender(
         "small", _OURS.format(_COMMON), "-o read-only -o relaxedOpen=true", writes=None, files=_SECRETS, remarks="no request for an open",

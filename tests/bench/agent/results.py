@@ -49,6 +49,8 @@ def _against(native: float, best: float, reference: float) -> dict[str, float]:
     return {NATIVE: native, BEST: best, REFERENCE: reference}
 
 
+# Seconds of a processor.
+_ASKED = 0.1
 TARGETS = (
     Target("seq warm", "large", _against(0.85, 3, 12)),
     Target("seq from the disk cache", "large", _against(0.85, 8, 12)),
@@ -65,7 +67,7 @@ TARGETS = (
     Target(CREATED, "large", {BEST: 1, REFERENCE: 1}),
     Target("write 1 GiB", "large", {CLIENT: 0.8, BEST: 1, REFERENCE: 1}),
     Target("write() of 4 KiB", "large", _against(0.5, 3, 3)),
-    Target("epoch, warm, decoded", "large", {NATIVE: 1 / 1.2}),
+    Target("epoch, warm, decoded", "large, relaxed", {NATIVE: 1 / 1.2}),
     Target("epoch, warm, decoded", "small", {NATIVE: 1 / 1.2}),
 )
 LIMITS = (
@@ -111,6 +113,12 @@ class Results:
     def best(self, row: str) -> str | None:
         """The fastest of those that do the same: what is written is stored when it is closed."""
         there = [name for name in PEERS if self.rates(row, name) and self.stored(row, name)]
+        if (
+            row == LOOKUP
+        ):  # who used no processor was not asked: he cannot be told that the kernel is to believe no name
+            there = [
+                name for name in there if any(one.measured.cpu > _ASKED for one in self._notes[row][name].values())
+            ]
         return max(there, key=lambda name: self.median(row, name)) if there else None
 
     def ratios(self, row: str, ours: str, other: str) -> list[float]:
