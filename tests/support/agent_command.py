@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,8 @@ class Command:
         for process in processes:
             os.kill(process, signal.SIGKILL)
         until("they are gone", lambda: not any(is_alive(process) for process in processes))
+        with suppress(OSError):  # their last threads may hold the connection for a moment longer: so long this waits
+            os.statvfs(self.point)
         unmount(self.point, lazily=True)
 
     def said(self) -> str:
