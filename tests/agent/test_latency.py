@@ -118,7 +118,7 @@ def test_what_is_known_is_answered_soon_while_folders_are_listed_and_files_are_r
     with running((STATS, few, str(FEW), str(WINDOW))) as (asks,):
         measured(asks)
         with running(*[(BURN,)] * 4):
-            usual = [measured(asks) for _window in range(3)]
+            usual = [measured(asks) for _window in range(12)]  # some of them wait for their turn, and some do not
         with running((LIST, many), (READ_ALL, big, str(READ))) as works:
             busy = [measured(asks)]
             while any(work.poll() is None for work in works):
