@@ -66,9 +66,8 @@ class Claim:
                 )
             _lock(folder, descriptor)
             who = {**_read(descriptor), "pid": os.getpid()}
-            with suppress(
-                OSError
-            ):  # as on a disk that is read-only by now: the lock counts, and this is for who reads it
+            # As on a disk that is read-only by now: the lock counts, and this is for who reads it.
+            with suppress(OSError):
                 _write(descriptor, who)
         except BaseException:
             os.close(root)

@@ -177,9 +177,8 @@ class Disk:
         with room.lock:
             if room.store is None or room.opened.get(file.entry) is not file or file.users != 1 or not file.whole:
                 raise UsedError
-            room.store.give(
-                key, path
-            )  # first: where the index knew of it still after a crash, it would be given out changed
+            # First: where the index knew of it still after a crash, it would be given out changed.
+            room.store.give(key, path)
             room.take_out(file.entry)
         room.sweep(key)
 

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from paddleflow_fuse.cli.ask import last
 from tests.support.agent_command import Command, command
 from tests.support.agent_mounts import until
 from tests.support.caches import removed
+from tests.support.source_suite import refusal
 
 FILES = 200
 
@@ -51,15 +51,6 @@ def few_descriptors(agent: Command, count: int) -> Iterator[None]:
         resource.prlimit(worker, resource.RLIMIT_NOFILE, before)
 
 
-def said(act: Callable[[], object]) -> str:
-    """The name of the errno, nothing when it was done."""
-    try:
-        act()
-    except OSError as error:
-        return errno.errorcode[error.errno or 0]
-    return ""
-
-
 def test_who_writes_too_many_files_at_a_time_is_told_and_what_was_written_is_stored(
     agent: Command, source: Path
 ) -> None:
@@ -69,7 +60,7 @@ def test_who_writes_too_many_files_at_a_time_is_told_and_what_was_written_is_sto
         opened.append(os.open(agent.point / f"file-{index}", os.O_RDWR | os.O_APPEND))
 
     with few_descriptors(agent, 160):
-        refused = Counter(said(partial(begin, index)) for index in range(FILES))
+        refused = Counter(refusal(partial(begin, index)) for index in range(FILES))
         assert set(refused) == {"", "ENFILE"}
         for one in opened:
             os.write(one, b" and more")
@@ -112,7 +103,7 @@ def test_ways_that_are_longer_than_any_path_are_gone_step_by_step(agent: Command
     finally:
         os.fchdir(here)
         os.close(here)
-    assert said((agent.point / "/".join(["x" * 200] * 25)).stat) == "ENAMETOOLONG"
+    assert refusal((agent.point / "/".join(["x" * 200] * 25)).stat) == "ENAMETOOLONG"
     shutil.rmtree(agent.point / ("x" * 200))
     assert not (agent.point / ("x" * 200)).exists()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.faulty_source import Faults
-from tests.support.places import Place, Places, file, opened, python, python_as
+from tests.support.places import Place, Places, file, make, opened, python, python_as
 from tests.support.source_suite import failing
 
 SECOND = 10**9
@@ -24,15 +24,6 @@ ACCESS = "print([os.access(one, mode) for one in sys.argv[1:] for mode in (4, 2,
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
-
-
-def make(root: Path, what: str) -> Path:
-    path = root / what
-    if what == "folder":
-        path.mkdir()
-    else:
-        path.write_bytes(b"content")
-    return path
 
 
 # --- modes --------------------------------------------------------------------------------------

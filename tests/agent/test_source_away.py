@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from paddleflow_fuse.cli.ask import last
 from tests.support.agent_command import Command
 from tests.support.granted import until
 from tests.support.minio import KEYS, Minio, held_port, minio
+from tests.support.source_suite import refusal
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 MIB = 1 << 20
@@ -47,7 +47,7 @@ def test_what_is_written_while_a_store_is_away_is_stored_when_it_is_back(agent: 
             (agent.point / "folder").mkdir,
         ]
         with ThreadPoolExecutor(len(asks)) as pool:  # each waits until the store is given up
-            assert list(pool.map(_refused, asks)) == ["ETIMEDOUT"] * len(asks)
+            assert list(pool.map(refusal, asks)) == ["ETIMEDOUT"] * len(asks)
         assert (agent.point / "new").read_bytes() == new
         assert (
             last(agent.run, agent.point, "status")["worker"]["files"]["unsaved"] == 2
@@ -64,14 +64,6 @@ def test_what_is_written_while_a_store_is_away_is_stored_when_it_is_back(agent: 
             assert _held(server, bucket) == {"new": new, "old": more, "other": b"other"}
             assert (agent.point / "other").read_bytes() == b"other"
             agent("umount", str(agent.point))
-
-
-def _refused(ask: Callable[[], object]) -> str:
-    try:
-        ask()
-    except OSError as error:
-        return errno.errorcode[error.errno or 0]
-    return ""
 
 
 def _held(server: Minio, bucket: str) -> dict[str, bytes]:

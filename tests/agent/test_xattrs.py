@@ -20,7 +20,7 @@ from tests.support.faulty_source import Faults
 from tests.support.granted import until
 from tests.support.minio import Minio
 from tests.support.mounted import Mounted, mounted
-from tests.support.places import KINDS, Place, Places, file, opened, python_as
+from tests.support.places import KINDS, Place, Places, file, make, opened, python_as
 from tests.support.source_suite import failing
 
 QUICK: dict[str, Any] = {
@@ -39,15 +39,6 @@ def with_xattrs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
 def place(request: pytest.FixtureRequest, with_xattrs: Places) -> Place:
     """The first is a plain folder, whose disk says whether what we expect is right."""
     return with_xattrs.take(request.param)
-
-
-def make(root: Path, what: str) -> Path:
-    path = root / what
-    if what == "folder":
-        path.mkdir()
-    else:
-        path.write_bytes(b"content")
-    return path
 
 
 def said(path: Path) -> dict[str, bytes]:

@@ -111,6 +111,16 @@ def descriptor(path: Path | str | bytes, flags: int, mode: int = 0o666) -> Itera
 file = contextmanager(descriptor)
 
 
+def make(root: Path, what: str) -> Path:
+    """A file or a folder of that name."""
+    path = root / what
+    if what == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(b"content")
+    return path
+
+
 def python(code: str, *args: object) -> str:
     """What a program in a process of its own printed."""
     command = [sys.executable, "-I", "-S", "-c", code, *[str(one) for one in args]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -17,6 +17,15 @@ def failing(code: int) -> Iterator[None]:
     with pytest.raises(OSError) as refused:  # noqa: PT011 (told by its errno)
         yield
     assert refused.value.errno == code, refused.value
+
+
+def refusal(act: Callable[[], object]) -> str:
+    """The name of the errno, nothing when it was done."""
+    try:
+        act()
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
+    return ""
 
 
 def store(source: Source, path: bytes, data: bytes = b"", over: bytes | None = None, kept: Kept = NOTHING) -> Found:

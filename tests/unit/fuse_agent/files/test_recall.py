@@ -159,6 +159,14 @@ class Gate:
 
         return Held(*given, **more)
 
+    async def behind(self, mount: Mount, path: str) -> int:
+        """The folder, whose pages wait from now on."""
+        self.open.set()
+        node = await mount.node(path)
+        self.open.clear()
+        self.reached.clear()
+        return node
+
     async def until_reached(self) -> None:
         assert await trio.to_thread.run_sync(self.reached.wait, PATIENCE)
 
@@ -274,10 +282,7 @@ def test_of_a_large_folder_one_name_is_asked_for_while_the_others_come(
     gate = Gate()
 
     async def looks(mount: Mount) -> None:
-        gate.open.set()
-        node = await mount.node("a")
-        gate.open.clear()
-        gate.reached.clear()
+        node = await gate.behind(mount, "a")
         assert isinstance(await mount.lookup(node, "2"), Entry)
         assert isinstance(await mount.lookup(node, "1"), Absent)
         assert source.asked["find"] == 2
@@ -294,10 +299,7 @@ def test_who_changes_a_folder_while_it_is_recalled_sees_that(run: Run) -> None:
     gate = Gate()
 
     async def looks(mount: Mount) -> None:
-        gate.open.set()
-        node = await mount.node("a")
-        gate.open.clear()
-        gate.reached.clear()
+        node = await gate.behind(mount, "a")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(mount.names, "a")
             await gate.until_reached()
