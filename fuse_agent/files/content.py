@@ -65,11 +65,12 @@ class Content:
         self._keeper.read(self, asked, found is not None or not self._missing(asked))
         if found is not None:
             self._keeper.metrics.see(_SECONDS, time.perf_counter() - began, tier=self.tier)
-        else:
-            return self._read(asked, window)
-        if window:
+        elif self.is_doubtful or self._ahead:
+            return self._read_later(asked, window)
+        if window or found is None:
+            # Now, so that who asks next finds it on its way, and it counts as fetched ahead of him.
             self._fetch(asked, window)
-        return found
+        return self._arrived(asked) if found is None else found
 
     async def whole_range(self, one: Range, ahead: bool) -> bytes:
         """All of it, from wherever it is.
@@ -78,7 +79,7 @@ class Content:
         """
         if not ahead:
             found = self._at_hand(one)
-            return bytes(await self._read(one, 0) if found is None else found)
+            return bytes(await self._read_later(one, 0) if found is None else found)
         soon = self.read(-1, *one)
         return bytes(await soon if inspect.isawaitable(soon) else soon)
 
@@ -127,11 +128,15 @@ class Content:
         if self.is_doubtful:
             await self._keeper.work.once((self.digest, "verify"), partial(self._keeper.verify, self))
 
-    async def _read(self, asked: Range, window: int) -> bytes | memoryview:
+    async def _read_later(self, asked: Range, window: int) -> bytes | memoryview:
+        """Once what is there already is known, or has come."""
         await self._verify()
         if self._ahead:
             await self._ahead.result()
         self._fetch(asked, window)
+        return await self._arrived(asked)
+
+    async def _arrived(self, asked: Range) -> bytes | memoryview:
         for one, flight in list(self._flights):
             if overlap(one, asked):
                 await flight.result()
@@ -144,23 +149,20 @@ class Content:
             found = await self._keeper.direct(self, asked)
         return found
 
-    def _fetch(self, asked: Range, window: int) -> bool:
-        """Begins to; whether there was anything left to begin."""
+    def _fetch(self, asked: Range, window: int) -> None:
+        """Begins to, as far as it has not."""
         wanted = Range(asked.offset, min(asked.size + window, self.size - asked.offset))
         if self.size <= SMALL:
             wanted = Range(0, self.size)
         on_the_way = [one for one, _flight in self._flights]
         missing = without(self._missing(wanted), on_the_way)
-        begun = False
         for one in requests(missing, window, self._keeper.largest):
             if len(self._flights) >= _AT_ONCE and not overlap(one, asked):
                 break
-            begun = True
             self._begin(one)
             if self.size > SMALL:
                 begin = max(one.offset, asked.end)
                 self._keeper.prefetched.fetched(self.digest, Range(begin, one.end - begin))
-        return begun
 
     def _begin(self, one: Range, of_now: bool = False) -> None:
         async def fly() -> None:

@@ -19,6 +19,7 @@ import trio.testing
 from paddleflow_fuse.cache.memory import Memory
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.metrics import Metrics
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
@@ -68,8 +69,8 @@ class Asked(ObjectSource):
 class Mount:
     """What a session asks, and nobody in between."""
 
-    def __init__(self, nursery: trio.Nursery, files: FileSystem, source: Asked) -> None:
-        self._nursery, self._files, self.source = nursery, files, source
+    def __init__(self, nursery: trio.Nursery, files: FileSystem, parts: Parts, source: Asked) -> None:
+        self._nursery, self._files, self.source, self.metrics = nursery, files, source, parts.metrics
         self._requests = count(2, 2)
 
     @property
@@ -85,8 +86,10 @@ class Mount:
         return handle
 
     async def read(self, node: int, handle: int, offset: int, size: int) -> None:
-        data = await _done(self._files.read(self._who, node, handle, offset, size))
-        assert bytes(data) == bytes(size)
+        assert bytes(await _done(self.ask(node, handle, offset, size))) == bytes(size)
+
+    def ask(self, node: int, handle: int, offset: int, size: int) -> Any:
+        return self._files.read(self._who, node, handle, offset, size)
 
     async def fetched(self) -> None:
         """Nothing is on its way any more."""
@@ -133,8 +136,9 @@ def mounted(request: pytest.FixtureRequest, region: Region, tmp_path: Path) -> I
                 async with trio.open_nursery() as nursery:
                     source = Asked()
                     parts = Parts(Nodes(region), Opens(region, lambda _number: False), source, Memory(1 << 27), disk)
+                    parts = parts._replace(metrics=Metrics())
                     files = FileSystem(nursery, parts, Settings())
-                    await act(Mount(nursery, files, source))
+                    await act(Mount(nursery, files, parts, source))
                     files.close()
 
             trio.run(serve)
@@ -161,6 +165,21 @@ def test_for_who_jumps_no_more_is_fetched_than_he_asks_for(mounted: Mounted) -> 
         await mount.read(node, other, 0, 4096)
         await mount.fetched()
         assert sum(size for _offset, size in mount.source.reads) > MIB
+
+    mounted(act)
+
+
+def test_what_was_fetched_ahead_counts_as_used_also_for_who_asked_at_that_moment(mounted: Mounted) -> None:
+    """As the kernel does, which reads ahead by several requests at once."""
+
+    async def act(mount: Mount) -> None:
+        node = await mount.node("large")
+        handle = await mount.open(node)
+        for offset in range(0, SIZES["large"], MIB):
+            for one in [mount.ask(node, handle, offset + part, MIB // 8) for part in range(0, MIB, MIB // 8)]:
+                await _done(one)
+        fetched = mount.metrics.total("prefetch_bytes_total")
+        assert 0 < fetched == mount.metrics.total("prefetch_used_bytes_total")
 
     mounted(act)
 
