@@ -66,14 +66,16 @@ class Below(NamedTuple):
 class _Opened:
     """What those who have a node open share.
 
+    :ivar places: of their handles
     :ivar below: None where it is not known, as of those that a worker before this one opened
     """
 
-    __slots__ = ("backing", "below", "handles", "mode", "stage", "writers")
+    __slots__ = ("backing", "below", "mode", "places", "stage", "writers")
 
     def __init__(self, mode: Mode, backing: int, stage: int, below: Below | None = None) -> None:
         self.mode, self.backing, self.stage, self.below = mode, backing, stage, below
-        self.handles = self.writers = 0
+        self.places: set[int] = set()
+        self.writers = 0
 
 
 def decide(now: Mode, staged: bool, writes: bool, whole: bool) -> Mode:
@@ -107,7 +109,7 @@ class Opens:
             self.share(node, self.stage(node))
 
     def __len__(self) -> int:
-        return sum(opened.handles for opened in self._opened.values())
+        return sum(len(opened.places) for opened in self._opened.values())
 
     def mode(self, node: int) -> Mode:
         opened = self._opened.get(node)
@@ -137,12 +139,10 @@ class Opens:
 
     def share(self, node: int, stage: int) -> None:
         """What lies below is written from now on: who has the node open has that stage open."""
-        for place in range(self._counters[HANDLES_TOP]):
-            cell = place * HANDLE
-            if self._cells[cell + _STATE] & _LIVE and self._cells[cell + _NODE] == node:
-                self._cells[cell + _STAGE] = stage
-        self._opened[node].stage = stage
-        self._opened[node].below = None
+        opened = self._opened[node]
+        for place in opened.places:
+            self._cells[place * HANDLE + _STAGE] = stage
+        opened.stage, opened.below = stage, None
 
     def open(
         self, node: int, request: int, *, writes: bool = False, stage: int = 0, bind: Callable[[], int] | None = None,
@@ -194,9 +194,9 @@ class Opens:
         place = number & 0xFFFFFFFF
         self._requests.pop(self._cells[place * HANDLE + _REQUEST], None)
         opened = self._opened[handle.node]
-        opened.handles -= 1
+        opened.places.discard(place)
         opened.writers -= handle.writes
-        last = not opened.handles
+        last = not opened.places
         self._counters[UNBINDING] = opened.backing if last else 0
         self._cells[place * HANDLE + _STATE] = ((number >> 32) + 1 & _USES) << 8
         self._free.append(place)
@@ -231,7 +231,7 @@ class Opens:
         self._counters[HANDLES_TOP] = max(self._counters[HANDLES_TOP], place + 1)
         number = uses << 32 | place
         self._requests[request] = number
-        opened.handles += 1
+        opened.places.add(place)
         opened.writers += writes
         return Handle(number, node, opened.mode, writes, opened.backing, opened.stage)
 
@@ -246,6 +246,6 @@ class Opens:
         if handle.mode is Mode.PASSTHROUGH and opened.stage != handle.stage:
             self._half_shared.add(handle.node)
         opened.stage = opened.stage or handle.stage
-        opened.handles += 1
+        opened.places.add(place)
         opened.writers += handle.writes
         self._requests[self._cells[place * HANDLE + _REQUEST]] = number

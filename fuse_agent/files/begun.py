@@ -7,7 +7,7 @@ import logging
 import os
 import stat
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..cache.errors import UsedError
 from ..opens import Below
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..nodes.table import Nodes
     from ..opens import Opens
     from ..sources.base import Source
+    from ..sources.xattrs import Xattrs
     from .content import Content
     from .contents import Contents
     from .names import Names
@@ -36,25 +37,36 @@ class Begun:
         self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
         self._source, self._work, self._staging = source, work, staging
 
-    def empty(self, node: int, alone: bool) -> Stage:
+    def empty(self, node: int, xattrs: Xattrs, alone: bool) -> Stage:
         """
+        :param xattrs: of a moment before, here and below
         :param alone: it is to be the first of its name
         """
-        return self._staging.begin(self._note(node)._replace(alone=alone))
+        return self._staging.begin(self._note(node, xattrs)._replace(alone=alone))
 
-    async def copied(self, node: int, content: Content) -> Stage:
+    async def copied(self, node: int, content: Content, xattrs: Xattrs) -> Stage:
         """With what it holds already, of which as much is here as the disk has whole."""
-        note, times = self._note(node), self._times(node)
+        note, times = self._note(node, xattrs), self._times(node)
         is_patched = self._source.abilities.patches and content.size > PATCHED
         if content.whole and content.file is not None and not is_patched:
             stage = self._staging.begin(note._replace(unfinished=True))
             if await self._work.change(stage.begin_as, content.file, content.size, times):
+                self._note_anew(node, stage, xattrs)
                 return stage
         stage = self._staging.begin(note._replace(base=content.size))
         os.utime(stage.descriptor, ns=times)
         return stage
 
-    async def shared(self, node: int) -> Stage | None:
+    def _note_anew(self, node: int, stage: Stage, xattrs: Xattrs) -> None:
+        """Others may have renamed it, or changed what is kept of it, while it was copied."""
+        path = self._names.path(node) if self._nodes.parent(node) else b""
+        try:
+            stage.say(path=path, **self._kept(node, xattrs))
+        except OSError:
+            stage.remove()
+            raise
+
+    async def shared(self, node: int, xattrs: Xattrs) -> Stage | None:
         """The cached file itself that others read by the kernel, who so see what is written; None where it is not sure that they
         read that and nobody else does."""
         content = self._contents.of(node)
@@ -67,7 +79,7 @@ class Begun:
             file.close()
         if not self._opens.is_alone_on(node, Below(content.digest, file)):
             return None
-        note = self._note(node)
+        note = self._note(node, xattrs)
         try:
             stage = self._staging.begin(note._replace(unfinished=True), partial(self._contents.give, content))
         except (UsedError, OSError) as error:  # as of a disk that has no room for a note, or is not that of the cache
@@ -81,10 +93,14 @@ class Begun:
         known = self._nodes.known(node)
         return known.atime, known.mtime
 
-    def _note(self, node: int) -> Note:
-        known = self._nodes.known(node)
-        mode = stat.S_IMODE(known.mode)
-        xattrs = dict(self._names.xattrs.get(node) or {})
-        return Note(
-            self._names.path(node), self._nodes.version(node), 0, mode, known.uid, known.gid, xattrs=xattrs
-        )  # fmt: skip
+    def _note(self, node: int, xattrs: Xattrs) -> Note:
+        return Note(self._names.path(node), **self._kept(node, xattrs))
+
+    def _kept(self, node: int, xattrs: Xattrs) -> dict[str, Any]:
+        """What the source has of it beside its content: it is stored anew with that."""
+        known, told = self._nodes.known(node), self._names.xattrs.get(node)
+        return {
+            "before": self._nodes.version(node),
+            "mode": stat.S_IMODE(known.mode), "uid": known.uid, "gid": known.gid,
+            "xattrs": dict(xattrs if told is None else told),
+        }  # fmt: skip

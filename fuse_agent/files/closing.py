@@ -47,7 +47,7 @@ class Closing:
         """Who closes it is forgotten before it is stored: who comes after a worker that dies in between has to know."""
         stage = self._stages.get(node)
         if stage is not None and not stage.seems_stored():
-            stage.say(stage.note._replace(waits=True))
+            stage.say(waits=True)
 
     async def close(self, node: int) -> None:
         """Nobody has it open for writing any more."""
@@ -79,7 +79,7 @@ class Closing:
     def _try_again(self, node: int, stage: Stage) -> None:
         if not stage.retried:
             stage.retried = True
-            stage.say(stage.note._replace(waits=True))
+            stage.say(waits=True)
             self._work.soon(partial(self._retry, node, stage))
 
     async def endure(self) -> None:
@@ -92,7 +92,7 @@ class Closing:
         with suppress(OSError):  # else it endures the death of the agent alone
             await self._work.change(sync, stage.path)
             if self._stages.get(node) is stage and not self._opens.writers(node):
-                stage.say(stage.note._replace(boot=""))
+                stage.say(boot="")
                 await self._work.change(sync, note_path(self._folder, stage.number))
 
     def _drop(self, node: int, stage: Stage, mapped: bool) -> None:
@@ -114,13 +114,13 @@ class Closing:
             if not stage.watched:
                 stage.watched = True
                 self._work.soon(partial(self._watch, node, stage))
-            stage.say(stage.note._replace(waits=True))
+            stage.say(waits=True)
             return
         del self._stages[node]
         if stage.whole and stage.seems_stored() and self._nodes.parent(node) and not stage.poisoned:
             self._work.soon(partial(self._keep, stage, self._contents.digest(node)))
         else:
-            stage.remove()
+            self._work.remove(stage)
         self._nodes.unpin(node)
 
     async def _keep(self, stage: Stage, digest: bytes) -> None:

@@ -156,17 +156,8 @@ class Extended:
             raise OSError(errno.ENOSPC, f"its attributes would take {size} bytes, of which the source keeps {most}")
         return True
 
-    def carry(self, node: int, stage: Stage, xattrs: Xattrs) -> None:
-        """What is stored anew keeps them. Right after it was staged, before anybody has it open.
-
-        :param xattrs: those of a moment before
-        """
-        now = self._names.xattrs.get(node)
-        if not stage.note.xattrs:
-            stage.say(stage.note._replace(xattrs=dict(xattrs if now is None else now)))
-
     def _note(self, stage: Stage, name: bytes, value: bytes | None) -> None:
-        stage.say(stage.note._replace(xattrs={**stage.note.xattrs, name: value}, kept=True))
+        stage.say(xattrs={**stage.note.xattrs, name: value}, kept=True)
 
     def _begin(self, name: bytes = PREFIX + b"any") -> None:
         """

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..operations import Caller, Soon
     from ..protocol.replies import Entry
     from ..sources.base import Source
+    from ..sources.xattrs import Xattrs
     from .content import Content
     from .contents import Contents
     from .extended import Extended
@@ -246,18 +247,17 @@ class Opening:
         stage = None
         while stage is None:
             if self._opens.mode(node) is Mode.PASSTHROUGH:
-                stage = await self._take_over(node, writing, empty)
+                stage = await self._take_over(node, writing, empty, xattrs)
                 continue
             self._nodes.mark_written(node)
             if empty or not self._nodes.known(node).size:
-                stage = writing.of(node) or writing.begin(node)
+                stage = writing.of(node) or writing.begin(node, xattrs)
             else:
-                stage = await writing.begin_from(node)  # None when somebody began to read it meanwhile
-        self._extended.carry(node, stage, xattrs)
+                stage = await writing.begin_from(node, xattrs)  # None when somebody began to read it meanwhile
         return stage
 
-    async def _take_over(self, node: int, writing: Writing, empty: bool) -> Stage | None:
-        stage = await writing.take_over(node)
+    async def _take_over(self, node: int, writing: Writing, empty: bool, xattrs: Xattrs) -> Stage | None:
+        stage = await writing.take_over(node, xattrs)
         if stage is None and self._opens.mode(node) is Mode.PASSTHROUGH:
             self._renew(node)
         if stage is not None:
@@ -306,7 +306,7 @@ class Opening:
             known = known._replace(mode=stat.S_IFREG | stat.S_IMODE(mode), uid=uid, gid=gid)
         node = self._nodes.add(parent, name, known)
         self._names.changes.touch(path)
-        stage = writing.begin(node, alone=bool(flags & os.O_EXCL))
+        stage = writing.begin(node, {}, alone=bool(flags & os.O_EXCL))
         self._nodes.mark_written(node)
         return self._names.entry(node), self._opened_stage(caller, node, stage, writes=True)
 

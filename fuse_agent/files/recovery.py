@@ -39,7 +39,7 @@ class Recovery:
                 "a write to a file failed before a crash, so what the source has stays path=%r; write it again",
                 stage.note.path,
             )
-            stage.remove()
+            self._work.remove(stage)
             return
         if stage.torn and stage.note.before:
             self._overtaken.add(stage, "was not on the disk yet when the machine died, and need not be whole")
@@ -57,7 +57,7 @@ class Recovery:
                 if before:
                     with suppress(FileNotFoundError):
                         before = (await self._work.ask(self._source.find, path)).version
-                stage.say(stage.note._replace(path=path, before=before))
+                stage.say(path=path, before=before)
 
     async def _recover(self, stage: Stage) -> None:
         pause = FIRST_PAUSE
@@ -78,7 +78,7 @@ class Recovery:
                 if not mapped:
                     _LOG.warning("what was left by a crash is stored path=%r", note.path)
                     self._left.remove(stage)
-                    stage.remove()
+                    self._work.remove(stage)
                     return
             await trio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
@@ -92,4 +92,4 @@ class Recovery:
                 await self._work.change(stage.fill, one.offset, data)
 
         now, found = await self._storing.store(stage, note.path, note.before, fill)
-        stage.rebase(note._replace(before=found.version, stored=now, kept=False))
+        stage.rebase(before=found.version, stored=now, kept=False)

@@ -15,9 +15,10 @@ import os
 import re
 import resource
 import signal
+import threading
 import zlib
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -68,6 +69,7 @@ class Stage:
         self._present = present
         self.retried = self.watched = self.found = self.torn = False
         self.lock = trio.Lock()  # of what is written, filled or stored
+        self._noting = threading.Lock()
 
     @property
     def stored(self) -> Stored | None:
@@ -78,11 +80,8 @@ class Stage:
         return self.note.poisoned
 
     def poison(self, error: OSError) -> None:
-        poisoned = self.note._replace(poisoned=error.errno or errno.EIO)
-        try:
-            self.say(poisoned)
-        except OSError:  # as the disk is full
-            self.note = poisoned
+        with suppress(OSError):  # as the disk is full
+            self.say(poisoned=error.errno or errno.EIO)
 
     @property
     def path(self) -> Path:
@@ -179,24 +178,26 @@ class Stage:
     def truncate(self, size: int) -> None:
         if self._present is not None and size < self.note.base:
             self._present[-1] = _WRITTEN  # if any of it stays, that is here
-        self.say(self.note._replace(base=min(self.note.base, size)))
+        self.say(base=min(self.note.base, size))
         try:
             os.ftruncate(self.descriptor, size)
         except OSError as error:
             self.poison(error)
             raise
 
-    def say(self, note: Note) -> None:
-        """Complete, or as it was before."""
-        if note == self.note:
-            return
-        self.note = note
-        try:
-            write_note(self._folder, self.number, note)
-        except OSError as error:
-            # Somebody removed the folder, and with it what a note would be of; or nothing can be written there any more.
-            if error.errno not in (errno.ENOENT, errno.EROFS):
-                raise
+    def say(self, **changes: Any) -> None:
+        """What is another from now on, complete or not at all. From any thread: nobody's words are lost by another's."""
+        with self._noting:
+            note = self.note._replace(**changes)
+            if note == self.note:
+                return
+            self.note = note
+            try:
+                write_note(self._folder, self.number, note)
+            except OSError as error:
+                # Somebody removed the folder, and with it what a note would be of; or nothing can be written there any more.
+                if error.errno not in (errno.ENOENT, errno.EROFS):
+                    raise
 
     def begin_as(self, source: File, size: int, times: tuple[int, int]) -> bool:
         """All of a cached file, which the source has. In a thread. It removes itself when that fails.
@@ -209,7 +210,7 @@ class Stage:
         try:
             _copy(source.descriptor, self.descriptor, size)
             os.utime(self.descriptor, ns=times)
-            self.say(self.note._replace(stored=self.settle(), unfinished=False))
+            self.say(stored=self.settle(), unfinished=False)
         except BaseException:
             self.remove()
             raise
@@ -223,7 +224,7 @@ class Stage:
         os.utime(self.descriptor, ns=times)
         status = self.status()
         stored = Stored(status.st_size, status.st_mtime_ns, status.st_ctime_ns, sum_)
-        self.say(self.note._replace(stored=stored, unfinished=False))
+        self.say(stored=stored, unfinished=False)
 
     def same(self) -> list[Range]:
         """What is as it was before, in order."""
@@ -235,10 +236,10 @@ class Stage:
         ]
         return [run for run in runs if run.size > 0]
 
-    def rebase(self, note: Note) -> None:
+    def rebase(self, **changes: Any) -> None:
         """What is here is what the source has, of which this says the version: what is written from now on is new."""
         if self._present is None or not self._folder.exists():  # it was removed, and more is sent than has to be
-            self.say(note)
+            self.say(**changes)
             return
         size = self.status().st_size
         more = -(-size // PIECE) - len(self._present)
@@ -249,7 +250,7 @@ class Stage:
             unfinished.rename(map_)
             self._present.close()
             self._present = _mapped(map_)
-        self.say(note._replace(base=size))
+        self.say(**changes, base=size)
         # Last: until then who finds it sends more than has to be sent.
         self._present[:] = self._present[:].replace(bytes([_WRITTEN]), bytes([_FILLED]))
 
@@ -310,9 +311,13 @@ class Stage:
         return False
 
     def remove(self) -> None:
-        """With all that tells of it."""
-        _remove(self._folder, self.number)
+        """With all that tells of it. In a thread: to give the room of a large one back takes its time."""
+        self.unname()
         self.close()
+
+    def unname(self) -> None:
+        """Nobody finds it any more; its room is given back when it is closed."""
+        _remove(self._folder, self.number)
 
     def close(self) -> None:
         if self._present is not None:

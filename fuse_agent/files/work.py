@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Awaitable, Callable, Hashable
 
+    from .stage import Stage
+
     Answer = TypeVar("Answer")
     Item = TypeVar("Item")
 
@@ -143,6 +145,11 @@ class Work:
                 _LOG.error("what is done in the background failed reason=%r", str(error))
 
         self._nursery.start_soon(done)
+
+    def remove(self, stage: Stage) -> None:
+        """Nobody finds it from now on. To give the room of a large one back takes a thread its time."""
+        stage.unname()
+        self.soon(partial(self.change, stage.close))
 
     def _begin(self, key: Hashable, work: Callable[[], Awaitable[Any]]) -> Flight:
         async def fly() -> Any:

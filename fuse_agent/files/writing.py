@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..opens import Opens
     from ..operations import Changes, Soon
     from ..sources.base import Found, Source
+    from ..sources.xattrs import Xattrs
     from .contents import Contents
     from .names import Names
     from .stage import Stage, Staging
@@ -95,7 +96,7 @@ class Writing:
     def resume(self, stage: Stage) -> None:
         """Somebody writes to what was left to endure."""
         if stage.note.boot != self._staging.boot:
-            stage.say(stage.note._replace(boot=self._staging.boot))
+            stage.say(boot=self._staging.boot)
 
     def unsaved(self) -> list[bytes]:
         """Paths of what the source does not have, as far as that shows without reading any of it."""
@@ -141,30 +142,31 @@ class Writing:
 
     # --- begin -------------------------------------------------------------------------------
 
-    def begin(self, node: int, alone: bool = False) -> Stage:
+    def begin(self, node: int, xattrs: Xattrs, alone: bool = False) -> Stage:
         """An empty one.
 
+        :param xattrs: what its file had a moment before, here and below
         :param alone: it is to be the first of its name
         """
-        return self._enter(node, self._begun.empty(node, alone))
+        return self._enter(node, self._begun.empty(node, xattrs, alone))
 
-    async def begin_from(self, node: int) -> Stage | None:
+    async def begin_from(self, node: int, xattrs: Xattrs) -> Stage | None:
         """With what it holds already; None when somebody has it open in passthrough by now, and so reads another file."""
         while node not in self._stages:  # of two at once, the first one's it is
             content = self._contents.of(node)
-            stage = await self._begun.copied(node, content)
+            stage = await self._begun.copied(node, content, xattrs)
             # Meanwhile another may have begun, stored and left.
             is_read = self._opens.mode(node) is Mode.PASSTHROUGH
             if node not in self._stages and self._contents.of(node) is content and not is_read:
                 return self._enter(node, stage)
-            stage.remove()
+            self._work.remove(stage)
             if is_read:
                 return self._stages.get(node)
         return self._stages[node]
 
-    async def take_over(self, node: int) -> Stage | None:
+    async def take_over(self, node: int, xattrs: Xattrs) -> Stage | None:
         """What others read by the kernel, where they can see what is written."""
-        stage = await self._begun.shared(node)
+        stage = await self._begun.shared(node, xattrs)
         return self._enter(node, stage) if stage else self._stages.get(node)
 
     def _enter(self, node: int, stage: Stage) -> Stage:
@@ -252,15 +254,13 @@ class Writing:
         except OSError as error:
             self.failures += 1
             if isinstance(error, OvertakenError):
-                stage.say(stage.note._replace(overtaken=True))
+                stage.say(overtaken=True)
                 # Its name means what the source has from now on.
                 self._names.changes.touch(path)
                 self._nodes.unname(node)
             raise
         self._stored(node, path, found)
-        stage.rebase(
-            stage.note._replace(before=found.version, path=path, waits=False, stored=now, kept=False, alone=False)
-        )
+        stage.rebase(before=found.version, path=path, waits=False, stored=now, kept=False, alone=False)
 
     def _over(self, stage: Stage) -> bytes | None:
         """What it may replace."""
@@ -300,19 +300,19 @@ class Writing:
         """Names were changed: what is stored later goes where they are now."""
         for node, stage in self._stages.items():
             if self._nodes.parent(node):
-                stage.say(stage.note._replace(path=self._names.path(node)))
+                stage.say(path=self._names.path(node))
 
     def dropped(self, node: int) -> None:
         """Its name is gone: nobody stores it, nor does a mount after this one."""
         stage = self._stages.get(node)
         if stage:
-            stage.say(stage.note._replace(path=b""))
+            stage.say(path=b"")
 
     def replaces(self, node: int, version: bytes) -> None:
         """What the source has under its name is of that version."""
         stage = self._stages.get(node)
         if stage:
-            stage.say(stage.note._replace(before=version))
+            stage.say(before=version)
 
     @asynccontextmanager
     async def still(self, *nodes: int) -> AsyncIterator[None]:
@@ -348,7 +348,7 @@ class Writing:
             if self._stages.get(node) is not stage:
                 return False
             fields = {name: value for name in ("mode", "uid", "gid") if (value := getattr(changes, name)) is not None}
-            stage.say(stage.note._replace(kept=stage.note.kept or self._source.abilities.keeps, **fields))
+            stage.say(kept=stage.note.kept or self._source.abilities.keeps, **fields)
             if changes.mtime_ns is not None:
                 os.utime(stage.descriptor, ns=(changes.atime_ns or changes.mtime_ns, changes.mtime_ns))
             known = self._nodes.known(node)
@@ -376,6 +376,6 @@ class Writing:
         elif stage.note.overtaken and stage.note.path:
             self.overtaken.add(stage)
         elif stage.is_needless(taken_over):
-            stage.remove()
+            self._work.remove(stage)
         else:
             self.recovery.begin(stage)

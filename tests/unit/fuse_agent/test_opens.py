@@ -145,6 +145,31 @@ def test_who_reads_what_is_written_from_now_on_has_the_stage_open(region: Region
     assert (after.stage(NODE), after.writers(NODE)) == (9, 0)
 
 
+def test_how_much_else_is_open_is_nothing_to_who_shares(
+    region: Region, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    class Cells:
+        def __getitem__(self, cell: int) -> int:
+            looked.append(cell)
+            return cells[cell]
+
+        def __setitem__(self, cell: int, value: int) -> None:
+            looked.append(cell)
+            cells[cell] = value
+
+    cells = region.handles
+    monkeypatch.setattr(region, "handles", Cells())
+    opens = Opens(region, kernel.unbind)
+    for request in range(1, 200):
+        opens.open(NODE + request, request, bind=kernel.bind)
+    opens.open(NODE, 200, bind=kernel.bind)
+    looked.clear()
+    opens.share(NODE, 9)
+    assert len(looked) < 10
+
+
 def test_what_lies_below_is_written_to_where_it_is_known_to_lie_below_no_other_node(
     region: Region, opens: Opens, kernel: Kernel
 ) -> None:

@@ -105,7 +105,7 @@ def test_what_was_stored_is_not_stored_again_over_a_newer_one(
     version = put(source, b"file", b"ours")
     stage = Staging(tmp_path).begin(Note(b"file"))
     stage.write(0, b"ours")
-    stage.say(stage.note._replace(before=version, stored=stage.settle()))
+    stage.say(before=version, stored=stage.settle())
     stage.close()
     put(source, b"file", b"theirs, and newer")
     assert begin_anew(region, source, tmp_path) == []
@@ -121,7 +121,7 @@ def test_what_was_written_after_the_last_close_is_stored_by_another_worker(
     version = put(source, b"file", b"before")
     stage = staging.begin(Note(b"file", version))
     stage.write(0, b"before")
-    stage.say(stage.note._replace(stored=stage.settle()))
+    stage.say(stored=stage.settle())
     stage.write(0, b"after")
     stage.close()
     never = staging.begin(Note(b"never opened"))
@@ -146,7 +146,7 @@ def test_what_a_machine_that_died_may_have_torn_replaces_nothing_unasked(
     stage = Staging(tmp_path, boot="before").begin(Note(b"file", version))
     stage.write(0, b"new")
     if endures:
-        stage.say(stage.note._replace(boot=""))
+        stage.say(boot="")
     stage.close()
     stays = bool(before) and not endures
     assert begin_anew(region, source, tmp_path, open_=stays) == ["file"] * stays

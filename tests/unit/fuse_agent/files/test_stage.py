@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lies staged and what is noted of it, whoever changes it at the same moment."""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from paddleflow_fuse.cache.memory import Memory
+from paddleflow_fuse.files import stage as module
+from paddleflow_fuse.files.notes import Note, read_note, write_note
+from paddleflow_fuse.files.stage import PIECE, Stage, Staging
+from paddleflow_fuse.files.system import FileSystem, Parts
+from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.nodes.records import ROOT
+from paddleflow_fuse.nodes.region import Region
+from paddleflow_fuse.nodes.table import Nodes
+from paddleflow_fuse.opens import Opens
+from paddleflow_fuse.operations import Caller
+from paddleflow_fuse.sources.memory import MemoryStore
+from paddleflow_fuse.sources.objects import ObjectSource, Options
+
+from tests.support.caches import opened
+
+PATIENCE = 30.0
+WHO = Caller(0, 0, 1, 2)
+
+
+async def answer(soon: Any) -> Any:
+    return await soon if inspect.isawaitable(soon) else soon
+
+
+def test_what_two_say_at_once_is_both_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread whose write failed, and the loop: a file that lacks a part would be stored."""
+    stage = Staging(tmp_path).begin(Note(b"file"))
+    writing, goes_on = threading.Event(), threading.Event()
+
+    def write(folder: Path, number: int, note: Note) -> None:
+        if threading.current_thread() is slow:
+            writing.set()
+            goes_on.wait(PATIENCE)
+        write_note(folder, number, note)
+
+    slow = threading.Thread(target=stage.poison, args=[OSError(errno.ENOSPC, "the disk took no more")])
+    other = threading.Thread(target=lambda: stage.say(waits=True))
+    monkeypatch.setattr(module, "write_note", write)
+    slow.start()
+    assert writing.wait(PATIENCE)
+    other.start()
+    other.join(0.2)  # it waits, or is done by now and overwritten by the slow one
+    goes_on.set()
+    for one in (slow, other):
+        one.join(PATIENCE)
+    for note in (stage.note, read_note(tmp_path, stage.number)):
+        assert (note.poisoned, note.waits) == (errno.ENOSPC, True)
+    stage.close()
+
+
+def test_the_loop_does_not_wait_until_the_room_of_a_large_file_is_given_back(
+    tmp_path: Path, region: Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[threading.Thread] = []
+    close = Stage.close
+
+    def closes(stage: Stage) -> None:
+        closed.append(threading.current_thread())
+        close(stage)
+
+    async def write() -> None:
+        async with trio.open_nursery() as nursery:
+            source, staging = ObjectSource(MemoryStore(), ""), Staging(tmp_path)
+            parts = Parts(Nodes(region), Opens(region, lambda _n: False), source, Memory(1 << 20), None, staging)
+            files = FileSystem(nursery, parts, Settings())
+            for ends in (files.flush, None):
+                entry, handle = await answer(files.create(WHO, ROOT, b"file", 0o644, os.O_RDWR))
+                await answer(files.write(WHO, entry.node, handle.number, 0, memoryview(bytes(PIECE)), 0))
+                if ends:  # stored, and written again when its name is gone
+                    await answer(ends(WHO, entry.node, handle.number))
+                await answer(files.unlink(WHO, ROOT, b"file"))
+                await answer(files.release(WHO, entry.node, handle.number))
+
+    monkeypatch.setattr(Stage, "close", closes)
+    trio.run(write)
+    assert list(tmp_path.iterdir()) == []
+    assert len(closed) == 2
+    assert threading.main_thread() not in closed
+
+
+def test_what_is_set_while_a_file_is_copied_to_be_written_is_stored_with_it(
+    tmp_path: Path, region: Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = ObjectSource(MemoryStore(), "", Options(persist=True))
+    copy = Stage.begin_as
+
+    async def write() -> None:
+        async with trio.open_nursery() as nursery:
+            with opened(tmp_path / "cache") as disk:
+                staging = Staging(tmp_path / "staging")
+                parts = Parts(Nodes(region), Opens(region, lambda _n: False), source, Memory(1 << 20), disk, staging)
+                files = FileSystem(nursery, parts, Settings(xattrs=True, conflict_fails=True))
+                entry, handle = await answer(files.create(WHO, ROOT, b"file", 0o644, os.O_RDWR))
+                await answer(files.setxattr(WHO, entry.node, b"user.before", b"1", 0))
+                await answer(files.write(WHO, entry.node, handle.number, 0, memoryview(b"content"), 0))
+                await answer(files.flush(WHO, entry.node, handle.number))
+                await answer(files.release(WHO, entry.node, handle.number))
+                handle = await answer(files.open(WHO._replace(number=4), entry.node, os.O_RDONLY))
+                await answer(files.release(WHO, entry.node, handle.number))
+
+                def copied(stage: Stage, *args: Any) -> bool:
+                    done = copy(stage, *args)
+                    trio.from_thread.run(meanwhile)
+                    return done
+
+                async def meanwhile() -> None:
+                    await answer(files.setxattr(WHO._replace(number=6), entry.node, b"user.now", b"2", 0))
+                    await answer(files.rename(WHO._replace(number=8), (ROOT, b"file"), (ROOT, b"moved"), 0))
+
+                monkeypatch.setattr(Stage, "begin_as", copied)
+                handle = await answer(files.open(WHO._replace(number=10), entry.node, os.O_RDWR))
+                (note,) = [read_note(staging.folder, number) for number in staging.left()]
+                await answer(files.write(WHO, entry.node, handle.number, 0, memoryview(b"C"), 0))
+                await answer(files.flush(WHO, entry.node, handle.number))
+                await answer(files.release(WHO, entry.node, handle.number))
+                assert (note.path, note.xattrs) == (b"moved", {b"user.before": b"1", b"user.now": b"2"})
+                files.close()
+
+    trio.run(write)
+    assert source.xattrs(b"moved") == {b"user.before": b"1", b"user.now": b"2"}
+    assert bytes(source.read(b"moved", b"", 0, 100)) == b"Content"
