@@ -260,6 +260,8 @@ class Names:
     def known(self, node: int) -> Known:
         """What users see of it."""
         known, status = self._nodes.known(node), self._written(node)
+        if node != ROOT and not self._nodes.parent(node):
+            known = known._replace(links=known.links - 1)
         if status is None:
             return known
         return known._replace(size=status.st_size, mtime=status.st_mtime_ns, ctime=status.st_ctime_ns)

@@ -83,7 +83,7 @@ def known(found: Found, number: int, settings: Settings, moment: int) -> Known:
 
 def _hold(links: int, seconds: float) -> float:
     """What has several names may be another by another one of them at any time: nothing that is known of it holds."""
-    return seconds if links == 1 else 0.0
+    return seconds if links <= 1 else 0.0
 
 
 def owner(caller: Caller, above: Known) -> tuple[int, int]:

@@ -40,8 +40,10 @@ def test_a_file_has_several_names(linking: Place, size: int) -> None:
     assert is_one(one, two, three)
     assert two.read_bytes() == three.read_bytes() == data
     assert {entry.name: entry.inode() for entry in os.scandir(linking.root)}.keys() == {"one", "two", "three"}
-    one.unlink()
-    assert is_one(two, three)
+    with file(one, os.O_RDONLY) as opened_by_it:
+        one.unlink()
+        assert is_one(two, three)
+        assert os.fstat(opened_by_it).st_nlink == 2
     two.unlink()
     assert three.stat().st_nlink == 1
     assert three.read_bytes() == data
