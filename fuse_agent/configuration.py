@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,7 +59,7 @@ def identity(configuration: Configuration) -> str:
 
 def folder(configuration: Configuration) -> str:
     """Of a cache, below that of all caches: that of these files."""
-    return f"{configuration.place['type']}-{blake2b(identity(configuration).encode(), digest_size=_HASHED).hexdigest()}"
+    return f"{configuration.place['type']}-{blake2b(os.fsencode(identity(configuration)), digest_size=_HASHED).hexdigest()}"
 
 
 def tag(configuration: Configuration) -> str:

@@ -27,6 +27,11 @@ def facts(**named: object) -> dict[str, Any]:
     return {"facts": named}
 
 
+def plain(text: str) -> str:
+    """As a terminal shows it and does nothing else: whoever may make a file chooses what stands here."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 class Lines(logging.Formatter):
     def __init__(self, as_json: bool, timed: bool = False) -> None:
         super().__init__()
@@ -44,7 +49,12 @@ class Lines(logging.Formatter):
             begin = {"time": moment} if moment else {}
             end = {"trace": trace} if trace else {}
             return json.dumps({**begin, "level": level, "what": what, **named, **end}, default=str)
-        words = [moment, level, what.replace("\n", " "), *(f"{name}={_value(value)}" for name, value in named.items())]
+        words = [
+            moment,
+            level,
+            plain(what.replace("\n", " ")),
+            *(f"{name}={_value(value)}" for name, value in named.items()),
+        ]
         line = " ".join(word for word in words if word)
         return f"{line}\n{trace}" if trace else line
 
@@ -96,4 +106,4 @@ def configure(as_json: bool, level: str = "INFO") -> None:
 
 def _value(value: object) -> str:
     text = str(value)
-    return json.dumps(text) if not text or any(sign in text for sign in ' "=\n') else text
+    return json.dumps(text) if not text.isprintable() or not text or any(sign in text for sign in ' "=') else text

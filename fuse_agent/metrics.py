@@ -211,4 +211,5 @@ def together(texts: Iterable[str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    text = value.encode(errors="backslashreplace").decode()  # a mount point may have any name
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

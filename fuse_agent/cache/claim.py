@@ -31,7 +31,7 @@ _MARK: Final = "folder of a PaddleFlow cache"
 # What we make there, in the order in which it goes; OWNER goes last, since it says that the folder is ours.
 OURS: Final = (
     "state", "state.new", "objects", "filling", "index", "index-wal", "index-shm", "index-journal",
-    "names-well", "names", "names-wal", "names-shm", "names-journal", STAGING,
+    "names-well", "names", "names-wal", "names-shm", "names-journal", "rates", "uploads", STAGING,
 )  # fmt: skip
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -41,7 +41,7 @@ _STEP: Final = 8 * PIECE
 
 def key(fs_id: str, object_key: bytes, version: bytes, size: int) -> bytes:
     """Of one version of one object."""
-    parts = (fs_id.encode(), object_key, version, b"%d" % size)
+    parts = (os.fsencode(fs_id), object_key, version, b"%d" % size)
     return blake2b(b"".join(b"%d:%s" % (len(part), part) for part in parts), digest_size=KEY).digest()
 
 

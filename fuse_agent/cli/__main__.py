@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..cache.errors import ForeignError, HeldError, UnsavedError
 from ..configuration import OptionsError
+from ..logs import plain
+from ..session.mount import TYPE, mounts, unmount
 from ..session.mount import MountError as PointError
-from ..session.mount import unmount
 from . import bench, caches, mount, show
 from .ask import AskError, ask, last, wait_for_end
 from .words import UNSAVED, parser
@@ -26,6 +29,8 @@ _WRONG, _FAILED, _SIGNAL = 2, 1, 128
 
 def main(words: Sequence[str] | None = None) -> int:
     given = parser().parse_args(words)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as what goes to stderr: a path may be no text
     try:
         code: int = _COMMANDS[given.command](given)
         sys.stdout.flush()
@@ -66,8 +71,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _umount(given: argparse.Namespace) -> int:
     if given.force:
-        unmount(given.point, lazily=True)
-        return 0
+        return _take_away(given.point)
     stored: dict[str, Any] = {}
     for stored in ask(given.run, given.point, "save", progress=True):
         if stored.get("left"):
@@ -77,7 +81,8 @@ def _umount(given: argparse.Namespace) -> int:
         rest = stored.get("count", len(unsaved)) - len(unsaved)
         more = f" and {rest} more" if rest else ""
         print(
-            f"{given.point} stays mounted, since the store does not take: {', '.join(unsaved)}{more}", file=sys.stderr
+            f"{given.point} stays mounted, since the store does not take: {plain(', '.join(unsaved))}{more}",
+            file=sys.stderr,
         )
         return UNSAVED
     agent = last(given.run, given.point, "status")["pid"]
@@ -93,6 +98,18 @@ def _umount(given: argparse.Namespace) -> int:
         )
         return _FAILED
     wait_for_end(agent)
+    return 0
+
+
+def _take_away(point: Path) -> int:
+    """Whoever else mounts something does not mean us."""
+    real = str(Path(os.path.realpath(point.parent), point.name))
+    there = [one for one in mounts() if one.point == real]
+    if not there or there[-1].type != TYPE:
+        what = f"{there[-1].source} is mounted there" if there else "nothing is mounted there"
+        print(f"{point} is no mount of ours: {what}. See those that are: findmnt -t {TYPE}", file=sys.stderr)
+        return _FAILED
+    unmount(Path(real), lazily=True)
     return 0
 
 
@@ -141,7 +158,7 @@ def _bench(given: argparse.Namespace) -> int:
 
 
 def _warmup(given: argparse.Namespace) -> int:
-    lines = given.file.read().splitlines() if given.file else []
+    lines = given.file.read().split("\n") if given.file else []
     told: dict[str, Any] = {}
     for line in ask(
         given.run, given.point, "warmup", paths=[*given.paths, *lines] or ["/"], kind=given.type, at_once=given.threads
@@ -153,7 +170,7 @@ def _warmup(given: argparse.Namespace) -> int:
                 file=sys.stderr,
             )
     for failure in told.get("failures", []):
-        print(failure, file=sys.stderr)
+        print(plain(failure), file=sys.stderr)
     return _FAILED if told.get("failed") else 0
 
 

@@ -14,6 +14,7 @@ from ..cache.claim import OWNER, borrowed, clean, is_held, owner_of
 from ..cache.errors import ForeignError, HeldError, UnsavedError
 from ..files import remembered
 from ..files.folders import folders, left
+from ..logs import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +47,7 @@ def check(root: Path, repair: bool, quick: bool) -> bool:
 
 def _check(folder: Path, repair: bool, quick: bool) -> bool:
     owner = owner_of(folder)
-    print(f"{folder}, of {owner.get('url', 'no url')} on {owner.get('mount', 'no mount')}")
+    print(plain(f"{folder}, of {owner.get('url', 'no url')} on {owner.get('mount', 'no mount')}"))
     findings = fsck(folder, repair, quick=quick, tell=_Teller())
     findings += _listings(folder, repair)
     for one in findings:
@@ -54,11 +55,8 @@ def _check(folder: Path, repair: bool, quick: bool) -> bool:
     waiting = list(left(folder))
     for file in waiting:
         part = f", with what the store has of the first {file.base} bytes" if file.base else ""
-        print(
-            f"  {file.file} becomes {file.name}, {file.size} bytes{part}"
-            if not file.problem
-            else f"  {file.file}: {file.problem}"
-        )
+        becomes = f"becomes {plain(file.name)}, {file.size} bytes{part}"
+        print(f"  {plain(str(file.file))}{': ' + file.problem if file.problem else ' ' + becomes}")
     if any(not file.problem for file in waiting):
         print(f"  What is to become a file is stored by the next mount: {_mount(owner)}")
     if not findings and not waiting:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..logs import plain
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -38,10 +40,10 @@ def status(told: Mapping[str, Any]) -> str:
     if "files" in worker:
         parts += [_caches(worker), _work(worker["files"]), _listed(worker["files"])]
     parts.append(_warnings(told, worker))
-    lines = [f"{told['mount']['point']}  {told['mount'].get('source', '')}".rstrip()]
+    lines = [plain(f"{told['mount']['point']}  {told['mount'].get('source', '')}".rstrip())]
     rows = [row for part in parts for row in part]
     width = max(len(name) for name, _text in rows)
-    lines += [f"{'':{_INDENT}}{name:<{width}}  {text}".rstrip() for name, text in rows]
+    lines += [f"{'':{_INDENT}}{name:<{width}}  {plain(text)}".rstrip() for name, text in rows]
     return "\n".join(lines)
 
 

@@ -112,7 +112,9 @@ def _fetches(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one = verbs.add_parser("warmup", help="fetch before anybody asks")
     one.add_argument("point", type=Path)
     one.add_argument("paths", nargs="*", help="from the root of the mount; folders with all below them (all of it)")
-    one.add_argument("-f", "--file", type=argparse.FileType("r"), help="one path in each line")
+    one.add_argument(
+        "-f", "--file", type=argparse.FileType("r", errors="surrogateescape"), help="one path in each line"
+    )
     one.add_argument("-t", "--type", choices=("meta", "data"), default="data")
     one.add_argument("-p", "--threads", type=_whole, default=100, help="files at a time (%(default)s)")
     one.add_argument("-r", "--recursive", action="store_true", help="folders with all below them, which holds anyway")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import stat
 from typing import TYPE_CHECKING, Final
 
@@ -126,4 +127,4 @@ class Warm:
 
 def paths_of(text: Sequence[str]) -> list[bytes]:
     """As lines of a file give them; empty ones are none."""
-    return [line.strip().encode() for line in text if line.strip()]
+    return [os.fsencode(line.strip()) for line in text if line.strip()]

@@ -75,12 +75,17 @@ def unmount(point: Path, lazily: bool = False) -> None:
 def mounts(table: Path = Path("/proc/self/mountinfo")) -> list[Mounted]:
     """Of this process's view, the uppermost last."""
     found = []
-    for line in table.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+    for line in lines(table):
         before, _dash, after = line.partition(" - ")
         _id, _parent, device, _root, point, flags, *_optional = before.split(" ")
         type_, source, _options = after.split(" ", 2)
         found.append(Mounted(device, _plain(point), type_, _plain(source), "ro" in flags.split(",")))
     return found
+
+
+def lines(table: Path) -> list[str]:
+    """Of a file of the kernel's. Any user may mount and map what has other ends of lines in its name: the kernel escapes one of them alone."""
+    return os.fsdecode(table.read_bytes()).removesuffix("\n").split("\n")
 
 
 def read_ahead(device: str, kib: int) -> None:
@@ -164,7 +169,7 @@ def _by_root(point: Path, source: str, options: Options) -> int:
     given = f"fd={descriptor},rootmode=40000,user_id=0,group_id=0,default_permissions,max_read={options.largest_read}"
     given += ",allow_other" if options.allow_other else ""
     flags = _NOSUID | _NODEV | _NOATIME | (_RDONLY if options.read_only else 0)
-    if _LIBC.mount(source.encode(), os.fsencode(point), TYPE.encode(), flags, given.encode()):
+    if _LIBC.mount(os.fsencode(source), os.fsencode(point), TYPE.encode(), flags, given.encode()):
         code = ctypes.get_errno()
         os.close(descriptor)
         raise MountError(code, f"Cannot mount {source} on {point}: {os.strerror(code)}", str(point))

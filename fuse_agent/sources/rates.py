@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many bytes a second may pass, of a mount and of all mounts of a machine together.
 
-A bucket is one number: the moment at which all that was taken is paid for. It lies in a file that all share who share the bucket;
-who is killed over it leaves the number before or the number after. Much is taken in small parts, so that nobody who wants
-little waits behind all of it.
+A bucket is one number: the moment at which all that was taken is paid for, in a time that begins with the machine; so the boot that it
+is of stands beside it. It lies in a file that all share who share the bucket; who is killed over it leaves the number before or the
+number after. Much is taken in small parts, so that nobody who wants little waits behind all of it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 SECOND: Final = 10**9
-_NUMBER: Final = struct.Struct("<q")
+_BUCKET: Final = struct.Struct("<q16s")
 # What was not used for so long may be used at once; a part takes no longer than half of that, and is no larger than so much.
 _BURST: Final = SECOND // 4
 _LARGEST: Final = 256 << 10
@@ -45,6 +46,10 @@ class Rates(NamedTuple):
     write: Sequence[Rate] = ()
 
 
+def _boot() -> bytes:
+    return UUID(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()).bytes
+
+
 def take(paid: int, now: int, size: int, most: int) -> tuple[int, int]:
     """The next moment at which all is paid for, and how long who takes this has to wait, in nanoseconds.
 
@@ -62,8 +67,10 @@ class Gate:
         rates: Sequence[Rate] = (),
         clock: Callable[[], int] = lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME),
         wait: Callable[[float], None] = time.sleep,
+        boot: bytes = b"",
     ) -> None:
         self._rates, self._clock, self._wait = tuple(rate for rate in rates if rate.most), clock, wait
+        self._boot = boot or _boot()
         self._lock = threading.Lock()
         self._files: dict[str, int] = {}
 
@@ -88,10 +95,10 @@ class Gate:
 
     def _take(self, rate: Rate, size: int) -> int:
         with self._held(rate.path) as file:
-            told = os.pread(file, _NUMBER.size, 0)
-            paid = _NUMBER.unpack(told)[0] if len(told) == _NUMBER.size else 0
-            paid, wait = take(paid, self._clock(), size, rate.most)
-            os.pwrite(file, _NUMBER.pack(paid), 0)
+            told = os.pread(file, _BUCKET.size, 0)
+            paid, boot = _BUCKET.unpack(told) if len(told) == _BUCKET.size else (0, b"")
+            paid, wait = take(paid if boot == self._boot else 0, self._clock(), size, rate.most)
+            os.pwrite(file, _BUCKET.pack(paid, self._boot), 0)
         return wait
 
     @contextmanager

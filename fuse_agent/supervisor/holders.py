@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..session.mount import mounts
+from ..session.mount import lines, mounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,11 +40,7 @@ def holders(device: str, proc: Path = _PROC) -> list[Holder]:
 
 def _ways(folder: Path, device: str) -> Iterator[str]:
     table = folder / "mountinfo"
-    ids = {
-        line.split(" ", 1)[0]
-        for line in table.read_text(errors="surrogateescape").splitlines()
-        if line.split(" ", 3)[2] == device
-    }
+    ids = {line.split(" ", 1)[0] for line in lines(table) if line.split(" ", 3)[2] == device}
     if not ids:
         return
     for file in (folder / "fdinfo").iterdir():
@@ -58,7 +54,7 @@ def _ways(folder: Path, device: str) -> Iterator[str]:
         if any(stands == point or stands.startswith(f"{point}/") for point in points):
             yield f"stands in {stands}"
     major, minor = (int(part) for part in device.split(":"))
-    for line in (folder / "maps").read_text(errors="replace").splitlines():
+    for line in filter(None, lines(folder / "maps")):
         words = line.split(maxsplit=5)
         if words[3] == f"{major:02x}:{minor:02x}":
             yield f"maps {words[5] if len(words) > 5 else 'a file'}"

@@ -40,7 +40,7 @@ class Notify:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as end:
                 end.settimeout(_SECONDS)
                 end.connect(self._address)
-                socket.send_fds(end, [text.encode()], descriptors)
+                socket.send_fds(end, [os.fsencode(text)], descriptors)
         except ConnectionRefusedError:
             self._address = ""  # it waited to hear that the mount is there, and went
         except OSError as error:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from paddleflow_fuse.cli.exporter import collected
 
 from tests.support.agent_command import Command, command
 from tests.support.caches import removed
@@ -148,6 +149,41 @@ def test_no_more_bytes_a_second_pass_than_may(agent: Command, source: Path) -> N
     assert read - began > 1
     assert time.monotonic() - read > 1
     assert (source / "new").read_bytes() == b"y" * (3 << 20)
+    agent("umount", str(agent.point))
+    agent("clean-cache", str(agent.cache))
+    assert list(agent.cache.glob("*/*")) == []
+
+
+def test_a_mount_point_and_a_source_may_have_any_name(agent: Command, source: Path) -> None:
+    odd = os.fsdecode(b"\xff\x1b[2J")
+    agent.point, source = agent.folder / odd, source / odd[0]
+    for folder in (agent.point, source):
+        folder.mkdir()
+    (source / odd).write_bytes(b"content")
+    agent.mount(url(source))
+    assert (agent.point / odd).read_bytes() == b"content"
+    shown = [agent(verb, str(agent.point)).stdout for verb in ("status", "metrics")] + [collected(agent.run)]
+    shown.append((agent.point / ".stats").read_text(encoding="utf-8"))
+    assert all(r"\udcff" in one for one in shown)
+    assert "\x1b" not in shown[0]
+    assert "1 files, 0 folders" in agent("warmup", str(agent.point), odd).stderr
+    os.kill(agent.status()["worker_pid"], signal.SIGKILL)
+    assert (agent.point / odd).read_bytes() == b"content"
+    agent("umount", str(agent.point))
+    assert "\x1b" not in agent.said()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_somebody_else_mounted_is_not_taken_away(agent: Command, there: bool) -> None:
+    if there:
+        subprocess.run(["mount", "-t", "tmpfs", "theirs", agent.point], check=True)
+    try:
+        said = agent("umount", "--force", str(agent.point), code=1).stderr
+        assert agent.point.is_mount() == there
+    finally:
+        if there:
+            subprocess.run(["umount", agent.point], check=True)
+    assert f"is no mount of ours: {'theirs' if there else 'nothing'} is mounted there" in said
 
 
 def test_a_source_that_is_gone_is_told_at_the_mount(agent: Command, tmp_path: Path) -> None:

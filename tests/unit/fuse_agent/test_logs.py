@@ -29,6 +29,10 @@ def test_nothing_that_is_said_makes_a_line_of_its_own() -> None:
     assert line(False, text="a\nb", why="c\nd=e") == 'warning a b why="c\\nd=e"'
 
 
+def test_what_a_terminal_would_act_upon_is_shown_and_not_done() -> None:
+    assert line(False, text="a\x1bb", why="c\rd") == r'warning a\x1bb why="c\rd"'
+
+
 def test_the_same_as_json() -> None:
     found = json.loads(line(True, pid=7, path=PermissionError(13, "no")))
     assert found == {"level": "warning", "what": "the worker ended", "pid": 7, "path": "[Errno 13] no"}

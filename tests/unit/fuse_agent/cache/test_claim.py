@@ -158,7 +158,9 @@ def test_who_was_killed_before_he_had_said_who_he_is_is_no_harm(folder: Path) ->
 def test_a_cache_is_removed_with_all_that_is_in_it(folder: Path) -> None:
     with opened(folder) as disk:
         keep(disk, "a", 100)
-    (folder / "staging").mkdir()
+    for name in ("staging", "rates", "uploads"):
+        (folder / name).mkdir()
+    (folder / "rates" / "rate-limit-read").touch()
     clean(folder)
     assert not folder.exists()
     clean(folder)  # is no harm

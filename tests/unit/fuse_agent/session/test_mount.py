@@ -26,6 +26,15 @@ def test_a_table_of_mounts_is_read_with_its_escapes(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("odd", ["\r", "\x0b", "\x85", "\u2028"])
+def test_what_others_mount_under_odd_names_spoils_nothing(tmp_path: Path, odd: str) -> None:
+    """The kernel escapes blanks and ends of lines alone."""
+    table = tmp_path / "mountinfo"
+    table.write_text(TABLE.lstrip().replace("bucket", f"buck{odd}et"), newline="")
+    assert [one.point for one in mounts(table)] == ["/", "/mnt/a b", "/mnt/back\\slash"]
+    assert mounts(table)[1].source == f"s3://buck{odd}et/one,two"
+
+
 def test_our_own_table_has_a_root() -> None:
     assert "/" in {one.point for one in mounts()}
 

@@ -117,6 +117,18 @@ def test_a_bucket_that_holds_nonsense_begins_anew(tmp_path: Path, content: bytes
     gate.close()
 
 
+def test_what_was_paid_before_the_machine_started_anew_is_nobodys_to_wait_for(tmp_path: Path) -> None:
+    """Its time begins anew, with a smaller number."""
+    rate = [Rate(str(tmp_path / "read"), MIB)]
+    before, after = Clock(), Clock()
+    before.now = START + 3000 * SECOND
+    for clock, boot in ((before, b"1" * 16), (after, b"2" * 16)):
+        gate = Gate(rate, lambda clock=clock: clock.now, clock.wait, boot)  # type: ignore[misc]
+        gate.admit(MIB)
+        gate.close()
+    assert after.seconds <= 1
+
+
 def test_who_is_killed_with_a_bucket_in_his_hand_lets_it_go(tmp_path: Path) -> None:
     path = tmp_path / "read"
     program = (

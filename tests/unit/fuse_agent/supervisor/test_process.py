@@ -98,6 +98,20 @@ def waiting(where: Path, *descriptors: int) -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
+def test_who_maps_what_has_an_odd_name_is_looked_at_too(tmp_path: Path) -> None:
+    """The kernel escapes blanks and ends of lines alone."""
+    process = tmp_path / "7"
+    (process / "fdinfo").mkdir(parents=True)
+    (process / "comm").write_text("reader\n")
+    table = "30 1 0:9 / /a\vb rw - fuse.theirs x\ry rw\n31 1 0:7 / /mnt rw - fuse.paddleflow s3://b rw\n"
+    (process / "mountinfo").write_text(table, newline="")
+    maps = "7f00-7f01 r--p 00000000 0:9 5 /a\vb/c\rd\n7f02-7f03 r--p 00000000 00:07 5 /mnt/file\n"
+    (process / "maps").write_text(maps, newline="")
+    for name in ("cwd", "root"):
+        (process / name).symlink_to("/")
+    assert holders("0:7", tmp_path) == [(7, "reader", "maps /mnt/file")]
+
+
 def test_who_uses_a_file_system_is_found_by_what_is_open_and_where_it_stands(tmp_path: Path) -> None:
     """Of one that the machine has anyway."""
     proc = Path("/proc")
