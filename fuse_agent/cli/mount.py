@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -22,12 +23,12 @@ from ..sources.held import pointer
 from .ask import own
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..configuration import Configuration
 
 _SUPERVISOR: Final = "paddleflow_fuse.supervisor"
-_READY: Final = 60.0  # seconds
+_READY: Final = 100.0  # seconds; a source that does not answer is asked for 60, and then it is known why
 LOG: Final = (
     Path("/var/log/paddleflow-fuse.log") if os.geteuid() == 0 else own("", "XDG_STATE_HOME", ".local/state") / "log"
 )
@@ -77,7 +78,7 @@ def declared(file: Path) -> Declared:
         url, point, given, secrets = found["url"], found["point"], found.get("options", {}), found.get("secrets")
         label = f"{file.stem}:{sha256(text).hexdigest()}"
         return Declared(url, Path(point), dict(given), Path(secrets) if secrets else None, label)
-    except (json.JSONDecodeError, KeyError, TypeError):
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
         raise OptionsError(
             f'{file} is no object of JSON with url and point. Write {{"url": "s3://...", "point": "/mnt/...", "options": {{}}}}.'
         ) from None
@@ -86,7 +87,7 @@ def declared(file: Path) -> Declared:
 def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: Path | None, label: str = "") -> Path:
     """The file from which the supervisor reads what the mount is to be.
 
-    :param label: what a status is to say of where it comes from
+    :param label: what a status is to say of where it comes from; without it, of nobody's declaration, but still of these options
     :raises OptionsError:
     """
     held = _held(secrets)
@@ -101,7 +102,8 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
         "point": str(point),
         "source": url,
         "run": str(run),
-        "label": label,
+        "label": label
+        or f":{sha256(repr((url, sorted(given.items()), str(secrets))).encode(errors='backslashreplace')).hexdigest()}",
         **_session(wanted),
         "files": {
             "url": url,
@@ -189,12 +191,25 @@ def _session(wanted: Configuration) -> dict[str, Any]:
 
 
 def command(file: Path, as_json: bool) -> list[str]:
-    return [sys.executable, "-P", "-m", _SUPERVISOR, *(["--json"] if as_json else []), str(file)]
+    return [sys.executable, "-P", "-m", _SUPERVISOR, "--remove", *(["--json"] if as_json else []), str(file)]
 
 
 def in_foreground(file: Path, as_json: bool) -> None:
     words = command(file, as_json)
     os.execv(words[0], words)
+
+
+@contextmanager
+def _listening(path: Path) -> Iterator[socket.socket]:
+    """For whom nobody else can speak. What has no place in a folder, any user could tell, and take its name when it is gone."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        path.unlink(missing_ok=True)
+        told.bind(str(path))
+        try:
+            path.chmod(0o600)
+            yield told
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def in_background(file: Path, log: Path, as_json: bool) -> None:
@@ -204,12 +219,10 @@ def in_background(file: Path, log: Path, as_json: bool) -> None:
     """
     if log == LOG:
         log.parent.mkdir(parents=True, exist_ok=True)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, log.open("ab") as lines:
-        told.bind("")  # a name of the kernel's choice
-        name = told.getsockname()
+    with _listening(file.with_suffix(".told")) as told, log.open("ab") as lines:
         begin = lines.tell()
         process = subprocess.Popen(
-            command(file, as_json), env={**os.environ, "NOTIFY_SOCKET": "@" + name[1:].decode()},
+            command(file, as_json), env={**os.environ, "NOTIFY_SOCKET": str(told.getsockname())},
             stdin=subprocess.DEVNULL, stdout=lines, stderr=lines, start_new_session=True,
         )  # fmt: skip
         deadline = time.monotonic() + _READY

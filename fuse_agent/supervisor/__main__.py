@@ -27,17 +27,22 @@ _LOG = logging.getLogger(__name__)
 def main() -> int:
     given = _arguments()
     configure(given.json)
+    file = given.configuration.absolute()
     try:
-        return _run(given.configuration.absolute(), given.json, given.trial)
+        return _run(file, given.json, given.trial)
     except (OSError, SettingsError, UnfitError) as error:
         _LOG.error("cannot mount", extra=facts(why=error))
         return Result.FAILED
+    finally:
+        if given.remove and not given.trial:
+            file.unlink(missing_ok=True)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m paddleflow_fuse.supervisor", description=__doc__)
     parser.add_argument("configuration", type=Path, help="a file of JSON; it may hold secrets: let nobody else read it")
     parser.add_argument("--json", action="store_true", help="log lines of JSON")
+    parser.add_argument("--remove", action="store_true", help="that file goes with the mount, and the secrets in it")
     parser.add_argument(
         "--try", dest="trial", action="store_true", help="mount nothing, only say whether that file can be read"
     )

@@ -86,6 +86,11 @@ class Crew:
         return self.worker if self.worker and self.worker.ready else None
 
     @property
+    def is_fresh(self) -> bool:
+        """No worker has ever begun: none served, and none has a folder of what was written."""
+        return not self.has_served and not self.kept
+
+    @property
     def is_upgrading(self) -> bool:
         return self._next is not None
 

@@ -62,6 +62,11 @@ class Ending:
         self._until = self._grace_until + _MORE
         return Step.SAVE
 
+    def unused(self, now: float) -> Step:
+        """Nobody has served it yet."""
+        self.aborted = True
+        return self._next(Phase.TAKING, now, Step.TAKE)
+
     def lost(self, now: float) -> Step:
         """Who serves it ended, and nobody else can: what it had not stored is for the next mount."""
         if self.aborted or self.phase is Phase.LEAVING:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # What has to be kept for a mount to be served on.
 NAMES: Final = ("fuse", "region", "terms")
+# Seconds beyond those in which a worker without a mount stores what it can.
+_MORE: Final = 5.0
 # What a kernel may grant, and what that is good for.
 _FEATURES: Final = {
     Init.PASSTHROUGH: "the kernel reads whole files by itself",
@@ -66,7 +68,9 @@ class Mount:
         self.point, self.device = str(terms["point"]), str(terms["device"])
         self.agreed = agreed_from(terms["agreed"])
         self.lacks: list[str] = terms["lacks"]
-        self.session: str = terms.get("session", Session.DIRECT)  # an older release knows no other
+        # An older release knows no other session, and says nothing of what was declared.
+        self.session: str = terms.get("session", Session.DIRECT)
+        self.declared: list[str] | None = terms.get("declared")
 
     @property
     def is_gone(self) -> bool:
@@ -179,6 +183,7 @@ def _make(settings: Settings, session: str) -> Mount:
             "agreed": list(agreed),
             "lacks": lacks,
             "session": session,
+            "declared": _declared(settings),
         }
         held["terms"] = store(terms, "paddleflow-terms")
         return Mount(held)
@@ -201,21 +206,41 @@ def adopt(kept: dict[str, int], settings: Settings) -> Mount | None:
         return None
     if len(held) < len(NAMES):
         problem = f"{', '.join(sorted(set(NAMES) - set(held)))} was not kept"
+    elif (found := _read(held)) is None:
+        problem = "what was agreed on it cannot be read; it is of another release"
+        _let_go([one for one in mount.mounts() if one.point == str(settings.point) and one.type == mount.TYPE])
     else:
-        found = Mount(held)
         problem = _unfit(found, settings)
-        if not problem or not found.goes_on:
-            end_orphan(held["region"])
         if not problem:
+            end_orphan(held["region"])
             return found
-        if not found.is_gone and found.is_there:
-            with suppress(OSError):
-                mount.abort(found.device)
-                mount.unmount(Path(found.point), lazily=True)
+        if not found.is_gone:
+            _let_go([one for one in mount.mounts() if (one.point, one.device) == (found.point, found.device)])
     _LOG.warning("the mount before this one cannot be served any more, and another is made", extra=facts(why=problem))
+    if "region" in held:  # else two would write in one cache folder
+        end_orphan(held["region"], settings.grace + _MORE)
     for descriptor in held.values():
         os.close(descriptor)
     return None
+
+
+def _let_go(there: list[mount.Mounted]) -> None:
+    for one in there:
+        with suppress(OSError):
+            mount.abort(one.device)
+            mount.unmount(Path(one.point), lazily=True)
+
+
+def _read(held: dict[str, int]) -> Mount | None:
+    try:
+        return Mount(held)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _declared(settings: Settings) -> list[str]:
+    """What its nodes are of: with those of another place its readers would get the content of one file under the name of another."""
+    return [settings.source, settings.label]
 
 
 def _unfit(found: Mount, settings: Settings) -> str:
@@ -223,6 +248,8 @@ def _unfit(found: Mount, settings: Settings) -> str:
         return "it has ended"
     if found.point != str(settings.point):
         return f"it is mounted on {found.point}"
+    if found.declared not in (None, _declared(settings)):
+        return "something else was mounted, or with other options"
     if not found.goes_on:
         return f"who served it by {found.session} is gone, and nobody else can go on with that"
     try:

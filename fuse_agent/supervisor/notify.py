@@ -41,7 +41,7 @@ class Notify:
                 end.settimeout(_SECONDS)
                 end.connect(self._address)
                 socket.send_fds(end, [os.fsencode(text)], descriptors)
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, FileNotFoundError):
             self._address = ""  # it waited to hear that the mount is there, and went
         except OSError as error:
             _LOG.warning("systemd cannot be told", extra=facts(what=next(iter(facts_)), error=error))

@@ -129,9 +129,10 @@ def end(pid: int) -> None:
         os.close(handle)
 
 
-def end_orphan(region: int) -> None:
+def end_orphan(region: int, patience: float = 0) -> None:
     """Whoever serves a mount holds a lock on its memory. One that outlived its supervisor ends now, and what it had begun is begun anew.
 
+    :param patience: seconds in which it may end by itself, since nobody begins anew what it does
     :raises TimeoutError: when it does not end
     """
     pid = _holder(region)
@@ -142,7 +143,7 @@ def end_orphan(region: int) -> None:
     except ProcessLookupError:
         return
     try:
-        if _holder(region) != pid:  # it has ended, and the number may be another's
+        if _ends(process, patience) or _holder(region) != pid:  # it has ended, and the number may be another's
             return
         _LOG.warning("the worker of a supervisor that was killed is ended", extra=facts(pid=pid))
         with suppress(ProcessLookupError):
@@ -155,10 +156,10 @@ def end_orphan(region: int) -> None:
         os.close(process)
 
 
-def _ends(process: int) -> bool:
+def _ends(process: int, seconds: float = _SECONDS) -> bool:
     poll = select.poll()
     poll.register(process, select.POLLIN)
-    return bool(poll.poll(_SECONDS * 1000))
+    return bool(poll.poll(seconds * 1000))
 
 
 def _holder(region: int) -> int:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -133,7 +134,7 @@ def parse(text: str | bytes) -> Settings:
 
 def _required(given: dict[str, Any], name: str) -> str:
     found = given.pop(name, None)
-    if not isinstance(found, str) or not found:
+    if not isinstance(found, str) or not found or "\0" in found:
         raise SettingsError(f"{name} of the configuration is {found!r}; give a text.")
     return found
 
@@ -141,7 +142,8 @@ def _required(given: dict[str, Any], name: str) -> str:
 def _value(name: str, found: Any, wanted: type) -> Any:
     is_number = isinstance(found, int | float) and not isinstance(found, bool)
     if wanted is float and is_number:
-        found = float(found)
+        with suppress(OverflowError):  # then it stays what it is, and is refused
+            found = float(found)
     # True is a number to Python, and a number may be none; neither is meant.
     of_type = isinstance(found, wanted) and isinstance(found, bool) == (wanted is bool)
     if not of_type or (is_number and not _LEAST <= found < math.inf):

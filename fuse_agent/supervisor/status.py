@@ -126,7 +126,7 @@ class Client:
         self._owed += 1
         try:
             asked = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             asked = None
         if isinstance(asked, dict) and isinstance(asked.get("do"), str):
             self._status.take(self, asked)

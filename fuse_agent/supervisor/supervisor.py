@@ -326,7 +326,11 @@ class Supervisor:
         self._notify.say(STOPPING="1")
         self._ending = Ending(now, self._settings.grace, _BOUND)
         self._crew.cancel_upgrade()
-        self._save(self._ending)
+        if self._crew.is_fresh:  # it may wait for its source for long, and there is nothing to store
+            self._crew.kill()
+            self._step(self._ending.unused(now), now)
+        else:
+            self._save(self._ending)
 
     def _save(self, ending: Ending) -> None:
         worker = self._crew.serving

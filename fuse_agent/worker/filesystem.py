@@ -95,7 +95,7 @@ class Served:
         if name == "warmup":
             warm = self._files.warm(given.get("kind", "data") == "data", int(given.get("at_once", 100)))
             async for line in warm.run(paths_of(given["paths"])):
-                yield line
+                yield {name: few(value) if isinstance(value, list) else value for name, value in line.items()}
         elif name == "save":
             async with aclosing(self._save(bool(given.get("progress")))) as lines:
                 async for line in lines:

@@ -21,6 +21,7 @@ from ..logs import configure, facts
 from ..nodes.region import Region
 from ..session.direct import Direct
 from .service import Given, RefusedError
+from .told import few
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from .service import Open, Service
 
 _LOG = logging.getLogger(__name__)
-# Of the files that were not stored so many are named, and a message has room for them.
-_NAMED: Final = 50
+# Of a file that was not stored, characters.
 _LONGEST_NAME: Final = 1000
 # Loops of one thread and many requests: whoever waits for the interpreter's lock holds up a client.
 _SWITCH: Final = 1e-4
@@ -53,7 +53,7 @@ def main(begin: Open) -> int:
 
 
 async def _serve(handed: Handed, begin: Open) -> None:
-    talk = _Talk(Channel(socket.socket(fileno=handed.control)))
+    talk = Talk(Channel(socket.socket(fileno=handed.control)))
     Region.check(handed.region)
     await talk.say("loaded")
     if not await talk.told_to_go():
@@ -98,7 +98,7 @@ def _session(handed: Handed) -> Session:
     return Libfuse(handed.fuse, handed.agreed, handed.longest)
 
 
-class _Talk:
+class Talk:
     """
     :ivar service: once there is one
     :ivar alone: the supervisor is gone
@@ -171,7 +171,10 @@ class _Talk:
             elif message.word == "yield":
                 session.leave(told["seconds"])
             elif message.word == "ask":
-                nursery.start_soon(self._answer, told["id"], told["do"], told["with"])
+                scope = self._answers[told["id"]] = (
+                    trio.CancelScope()
+                )  # now, since who asked may leave before it is begun
+                nursery.start_soon(self._answer, scope, told["id"], told["do"], told["with"])
             elif message.word == "drop" and told["id"] in self._answers:
                 self._answers[told["id"]].cancel()
             elif message.word == "reconfigure" and message.descriptors:
@@ -185,7 +188,7 @@ class _Talk:
         with trio.move_on_after(seconds):
             await self.service.save(seconds)
         unsaved = self.service.unsaved()
-        names = [name[:_LONGEST_NAME] for name in unsaved.names[:_NAMED]]
+        names = few([name[:_LONGEST_NAME] for name in unsaved.names])
         if self.alone and unsaved.number:
             _LOG.error("files were not stored", extra=facts(count=unsaved.number, names=", ".join(names)))
         await self.say("saved", dirty=unsaved.number, names=names)
@@ -197,12 +200,11 @@ class _Talk:
             _LOG.error("the supervisor cannot be understood", extra=facts(why=error))
             return None
 
-    async def _answer(self, number: int, do: str, given: dict[str, Any]) -> None:
+    async def _answer(self, scope: trio.CancelScope, number: int, do: str, given: dict[str, Any]) -> None:
         assert self.service is not None
         say = partial(self.say, "answer", id=number)
         last: dict[str, Any] = {}
-        with trio.CancelScope() as scope:
-            self._answers[number] = scope
+        with scope:
             try:
                 if do == "status":
                     last = self.service.status()
@@ -217,7 +219,10 @@ class _Talk:
                 last = {"error": f"{do} failed by a defect of the agent; its log says how"}
             finally:
                 del self._answers[number]
-            await say(line=last, done=True)
+            try:
+                await say(line=last, done=True)
+            except ValueError as error:  # it is too long
+                await say(line={"error": str(error)}, done=True)
 
     def _reconfigure(self, descriptor: int) -> None:
         assert self.service is not None

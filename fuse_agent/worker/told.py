@@ -44,7 +44,7 @@ class Told:
             "lacks": sorted(self._metrics.lacks),
             "files": {**files, **{name: few(files[name]) for name in ("hidden", "shadowed", "staged", "conflicts")}},
             "disk": self._disk.status() if self._disk else {},
-            "left_behind": [str(one) for one in beside(self._folder)],
+            "left_behind": few([str(one) for one in beside(self._folder)]),
             "memory": {"budget": self._memory.budget, "used": self._memory.used, "evictions": self._memory.evictions},
             "reads": {
                 "hits": hits,
@@ -65,7 +65,7 @@ class Told:
         lines, size = [], 0
         for line in self.text().splitlines(keepends=True):
             lines.append(line)
-            size += len(line)
+            size += len(json.dumps(line))
             if size > _PIECE:
                 yield "".join(lines)
                 lines, size = [], 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -190,6 +191,49 @@ def test_a_source_that_is_gone_is_told_at_the_mount(agent: Command, tmp_path: Pa
     said = agent.mount(url(tmp_path / "missing"), code=1)
     assert "missing" in said
     assert names(agent.point) == []
+
+
+def test_what_was_configured_is_there_no_longer_than_the_mount(agent: Command, source: Path) -> None:
+    """Secrets are in it."""
+    agent.mount(url(source))
+    (file,) = agent.run.glob("*.json")
+    assert file.stat().st_mode & 0o777 == 0o600
+    agent("umount", str(agent.point))
+    assert names(agent.run) == []
+    agent.mount(url(source / "missing"), code=1)
+    assert names(agent.run) == []
+
+
+def test_nobody_else_can_say_that_it_is_mounted(agent: Command, source: Path) -> None:
+    agent.mount(url(source))
+    supervisor = agent.status()["pid"]
+    environment = Path(f"/proc/{supervisor}/environ").read_bytes().split(b"\0")
+    (address,) = [one for one in environment if one.startswith(b"NOTIFY_SOCKET=")]
+    assert address.startswith(b"NOTIFY_SOCKET=" + os.fsencode(agent.run))
+
+
+def test_who_waits_for_a_source_is_ended_at_once(agent: Command) -> None:
+    """Nobody has used the mount, and nothing is to be stored."""
+    words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run)]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"sftp://127.0.0.1:{silent.getsockname()[1]}/"
+        words += [
+            "mount",
+            place,
+            str(agent.point),
+            "-o",
+            f"user=x,insecureSkipVerify=true,data-cache-path={agent.cache}",
+        ]
+        with agent.log.open("wb") as log, subprocess.Popen(words, stderr=log) as process:
+            try:
+                silent.settimeout(60)
+                silent.accept()[0].close()
+                process.terminate()
+                assert process.wait(15) == 0
+            finally:
+                process.kill()
+    assert not agent.point.is_mount()
+    assert names(agent.run) == []
 
 
 def test_a_cache_folder_is_removed_when_nobody_holds_it(agent: Command, source: Path) -> None:

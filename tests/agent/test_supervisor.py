@@ -230,9 +230,10 @@ def test_a_client_that_says_nothing_sensible_is_told_so_and_holds_up_nobody(make
     agent = make().start()
     with agent.connect() as silent, agent.connect() as end, end.makefile("rw") as file:
         silent.send(b'{"do": "sta')
-        file.write("noise\n[]\n")
+        file.write(f"noise\n[]\n{'[' * 100_000}\n")
         file.flush()
-        assert "an object of JSON" in json.loads(file.readline())["error"]
+        for _line in range(2):
+            assert "an object of JSON" in json.loads(file.readline())["error"]
         assert "an object of JSON" in json.loads(file.readline())["error"]
         assert agent.status()["serves"]
 
@@ -258,6 +259,17 @@ def test_new_secrets_are_used_at_once_and_by_the_next_worker(make: Make) -> None
     agent.other_worker(worker)
     assert agent.status()["worker"]["word"] == "third"
     assert "no field colour" in agent.ask("reconfigure", configuration={**given, "colour": 1})["error"]
+
+
+@pytest.mark.parametrize("changed", [{"point": "/mnt/a\0b"}, {"grace": 10**400}])
+def test_a_configuration_that_nobody_can_mean_is_refused_and_ends_nobody(
+    make: Make, changed: dict[str, object]
+) -> None:
+    agent = make().start()
+    assert (
+        "of the configuration is" in agent.ask("reconfigure", configuration={**agent.configuration, **changed})["error"]
+    )
+    assert agent.status()["serves"]
 
 
 def test_what_a_worker_asked_to_be_kept_is_kept_for_the_next(make: Make) -> None:

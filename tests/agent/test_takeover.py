@@ -8,6 +8,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from paddleflow_fuse.control import load
@@ -202,6 +203,39 @@ def test_a_supervisor_that_is_started_again_serves_the_mount_that_was_kept(make:
         keeper.hear()
         assert keeper.kept == {}
         assert keeper.has_said("STOPPING")
+
+
+@pytest.mark.parametrize(
+    ("changed", "terms", "why"),
+    [
+        ({"source": "other"}, b"", "something else was mounted"),
+        ({"label": "corpus:2"}, b"", "something else was mounted"),
+        ({}, b"{}", "it is of another release"),
+    ],
+)
+def test_what_was_mounted_otherwise_is_not_served_on(
+    make: Make, changed: dict[str, Any], terms: bytes, why: str
+) -> None:
+    """Its nodes are those of other files."""
+    agent = make()
+    with systemd(agent.folder) as keeper:
+        agent.environment |= keeper.environment
+        agent.start(label="corpus:1")
+        until(lambda: keeper.has_said("READY"), "the service to be ready")
+        held = agent.client("hold", "small1", mode="read")
+        held.line()
+        assert agent.supervisor is not None
+        agent.supervisor.kill()
+        agent.supervisor.wait()
+        if terms:
+            os.truncate(keeper.kept["terms"], 0)
+            os.pwrite(keeper.kept["terms"], terms, 0)
+        environment, launcher, descriptors = keeper.start_again()
+        agent.environment |= environment
+        agent.start(launcher=launcher, descriptors=descriptors, **changed)
+        assert why in agent.logged()
+        assert held.send() == {"errno": errno.ENOTCONN}
+        assert agent.read("small1") == {"size": SIZES["small1"]}
 
 
 def test_a_kernel_that_asks_nobody_twice_is_said_to_be_one(make: Make) -> None:

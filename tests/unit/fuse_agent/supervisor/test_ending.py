@@ -56,6 +56,13 @@ def test_who_does_not_say_in_time_that_all_is_stored_is_not_waited_for() -> None
     assert ending.phase is Phase.LEAVING
 
 
+def test_what_nobody_served_yet_has_nothing_to_store() -> None:
+    ending = begun()
+    assert ending.unused(1) is Step.TAKE
+    assert ending.taken(2, lazily=True) is Step.NOTHING
+    assert phase(ending) is Phase.LEAVING
+
+
 def test_an_unmount_that_does_not_end_is_helped() -> None:
     ending = begun()
     ending.saved(1)

@@ -47,8 +47,9 @@ def test_without_systemd_nothing_is_said(tmp_path: Path, caplog: pytest.LogCaptu
     notify = Notify({}, PID)
     assert not notify
     notify.say(READY="1")
+    Notify({"NOTIFY_SOCKET": str(tmp_path / "gone")}, PID).say(READY="1")
     assert caplog.records == []
-    Notify({"NOTIFY_SOCKET": str(tmp_path / "nobody")}, PID).say(READY="1")
+    Notify({"NOTIFY_SOCKET": str(tmp_path / ("far" * 50))}, PID).say(READY="1")
     assert [record.getMessage() for record in caplog.records] == ["systemd cannot be told"]
 
 

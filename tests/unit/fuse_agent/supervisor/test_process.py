@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -85,6 +86,20 @@ def test_who_still_serves_what_another_takes_over_is_ended(region: Region) -> No
         assert orphan.stdout.readline() == b"holds\n"
         process.end_orphan(region.descriptor)
         assert orphan.wait(60) == -signal.SIGKILL
+
+
+def test_who_may_end_by_itself_has_time_for_that(region: Region) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(region.descriptor)], process_group=0,
+        pass_fds=[region.descriptor], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as orphan:  # fmt: skip
+        assert orphan.stdout is not None
+        orphan.stdout.readline()
+        ends = threading.Thread(target=process.end_orphan, args=(region.descriptor, 60))
+        ends.start()
+        orphan.communicate()
+        ends.join(60)
+        assert (ends.is_alive(), orphan.returncode) == (False, 0)
 
 
 def test_where_nobody_serves_nobody_is_ended(region: Region) -> None:
