@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,8 @@ import trio
 from ..sources.base import ChangedError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from ..sources.base import Source
     from .ahead import Range
     from .names import Names
@@ -47,41 +49,85 @@ class Recovery:
         self._left.append(stage)
         self._work.soon(partial(self._recover, stage))
 
+    @asynccontextmanager
+    async def removing(self, path: bytes) -> AsyncIterator[None]:
+        """What lies there, and so what was left for it: once it is gone, nobody is to store it there again."""
+        async with self._still(path) as stages:
+            there = [stage for stage in stages if stage.note.path == path]
+            for stage in there:  # before: who comes after a worker that dies over it must not store it either
+                stage.say(path=b"")
+            try:
+                yield
+            except BaseException:
+                for stage in there:
+                    stage.say(path=path)
+                raise
+            for stage in there:
+                self._left.remove(stage)
+                self._work.remove(stage)
+
+    @asynccontextmanager
+    async def moving(self, old: bytes, new: bytes) -> AsyncIterator[None]:
+        """What lies there, or below, to where something else goes by that."""
+        async with self.removing(new), self._still(old):
+            yield
+            await self.moved(old, new)
+
     async def moved(self, old: bytes, new: bytes) -> None:
         """What is not stored yet lies elsewhere by now."""
-        for stage in self._left:
-            path = stage.note.path
-            if path.startswith(old + b"/"):
-                path = new + path[len(old) :]
-                before = stage.note.before
-                if before:
-                    with suppress(FileNotFoundError):
-                        before = (await self._work.ask(self._source.find, path)).version
-                stage.say(path=path, before=before)
+        for stage in self._of(old):
+            note = stage.note
+            path, before = new + note.path[len(old) :], note.before
+            if before:
+                with suppress(FileNotFoundError):
+                    before = (await self._work.ask(self._source.find, path)).version
+            stage.say(path=path, before=before)
+
+    def has_below(self, folder: bytes) -> bool:
+        return any(stage.note.path != folder for stage in self._of(folder))
+
+    def _of(self, path: bytes) -> list[Stage]:
+        """What is left for it, and for what is below it."""
+        return [stage for stage in self._left if stage.note.path == path or stage.note.path.startswith(path + b"/")]
+
+    @asynccontextmanager
+    async def _still(self, path: bytes) -> AsyncIterator[list[Stage]]:
+        """None of these is being stored."""
+        async with AsyncExitStack() as locks:
+            for stage in self._of(path):
+                await locks.enter_async_context(stage.lock)
+            yield self._of(path)
 
     async def _recover(self, stage: Stage) -> None:
         pause = FIRST_PAUSE
         while True:
             await self._names.settled(stage.note.path)
-            note = stage.note
-            mapped = stage.is_mapped()  # since before this worker
-            try:
-                await self._recovered(stage)
-            except ChangedError:
-                self._left.remove(stage)
-                self._overtaken.add(stage)
-                return
-            except OSError as error:
-                _LOG.warning("what was left by a crash is not stored yet path=%r reason=%r", note.path, str(error))
-            else:
-                self._names.changes.touch(note.path)
-                if not mapped:
-                    _LOG.warning("what was left by a crash is stored path=%r", note.path)
-                    self._left.remove(stage)
-                    self._work.remove(stage)
+            async with stage.lock:
+                if stage not in self._left or await self._is_recovered(stage):
                     return
             await trio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _is_recovered(self, stage: Stage) -> bool:
+        """Whether there is nothing left to do for it."""
+        path = stage.note.path
+        mapped = stage.is_mapped()  # since before this worker
+        try:
+            await self._recovered(stage)
+        except ChangedError:
+            self._left.remove(stage)
+            self._overtaken.add(stage)
+            return True
+        except OSError as error:
+            _LOG.warning("what was left by a crash is not stored yet path=%r reason=%r", path, str(error))
+            return False
+        self._names.changes.touch(path)
+        if mapped:
+            return False
+        _LOG.warning("what was left by a crash is stored path=%r", path)
+        self._left.remove(stage)
+        self._work.remove(stage)
+        return True
 
     async def _recovered(self, stage: Stage) -> None:
         note = stage.note

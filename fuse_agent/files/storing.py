@@ -48,7 +48,7 @@ class Storing:
         try:
             return await self._store(stage, path, over, fill)
         except ChangedError:
-            found = await self._work.ask(self._ours, stage, path) if stage.found else None
+            found = await self._work.ask(self.ours, stage, path) if stage.found else None
             if found is None:
                 raise OvertakenError(path) from None
             return await self._work.ask(stage.settle), found
@@ -88,7 +88,7 @@ class Storing:
             return Kept()
         return Kept(note.mode, note.uid, note.gid, mtime_ns, note.xattrs or None)
 
-    def _ours(self, stage: Stage, path: bytes) -> Found | None:
+    def ours(self, stage: Stage, path: bytes) -> Found | None:
         """In a thread. What the source has is what was written here: a process that died had stored it, and could not say so."""
         try:
             found = self._source.find(path)

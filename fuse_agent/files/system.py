@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import logging
-import os
 import stat
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -170,24 +168,7 @@ class FileSystem(Operations):
         return self.tree.symlink(caller, parent, name, target)
 
     def mknod(self, caller: Caller, parent: int, name: bytes, mode: int, _device: int) -> Soon[Entry]:
-        return self._mknod(caller, parent, name, mode)
-
-    async def _mknod(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
-        if not stat.S_ISREG(mode):
-            raise OSError(errno.EPERM, "sources hold files, folders and links only")
-        if self.results.before(caller.number) is not None and caller.again:
-            node = await self._names.refresh(parent, name)
-            if node:  # a worker died over it, and had stored it
-                return self._names.entry(node)
-        entry, handle = await self._opening.create(caller, parent, name, mode, os.O_WRONLY | os.O_EXCL)
-        try:
-            self.results.begin(caller.number, entry.node)
-            await self.writing.store(entry.node)
-        finally:
-            closing = self.release(caller, entry.node, handle.number)
-            if inspect.isawaitable(closing):
-                await closing
-        return entry
+        return self.tree.mknod(caller, parent, name, mode)
 
     def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Soon[Entry]:
         return self.tree.mkdir(caller, parent, name, mode)

@@ -8,7 +8,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Any, Final
 
-from ..sources.base import Kept, Kind
+from ..sources.base import ChangedError, Kept, Kind
 from . import view
 from .moves import Moves
 
@@ -54,6 +54,32 @@ class Tree:
         # Nobody else knows of it yet.
         self._nodes.complete(node, (moment + int(self._settings.names_hold * view.SECOND)) // view.SECOND)
         return self._names.entry(node)
+
+    async def mknod(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
+        """An empty file, which nobody has open."""
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EPERM, "sources hold files, folders and links only")
+        path = self._names.below(parent, name)
+        if self._begun(caller) is None and await self._names.refresh(parent, name):
+            raise FileExistsError(errno.EEXIST, "it is there already", path)
+        moment = view.now()
+        kept = Kept()
+        if self._source.abilities.keeps:
+            kept = Kept(stat.S_IMODE(mode), *view.owner(caller, self._nodes.known(parent)))
+        found = await self._make(caller, path, Kind.FILE, self._make_file, path, kept)
+        self._names.changes.touch(path)
+        self._names.changed(parent)
+        return self._names.entry(self._names.take(parent, name, found, moment, self._nodes.find(parent, name)))
+
+    def _make_file(self, path: bytes, kept: Kept) -> Found:
+        """In a thread."""
+        nothing = os.memfd_create("nothing", os.MFD_CLOEXEC)
+        try:
+            return self._source.store(path, nothing, 0, kept, over=b"")
+        except ChangedError:
+            raise FileExistsError(errno.EEXIST, "it is there already", path) from None
+        finally:
+            os.close(nothing)
 
     async def symlink(self, caller: Caller, parent: int, name: bytes, target: bytes) -> Entry:
         if not self._source.abilities.links:
@@ -123,7 +149,8 @@ class Tree:
     async def unlink(self, caller: Caller, parent: int, name: bytes) -> None:
         path, begun = self._names.below(parent, name), self._begun(caller)
         if begun and await self._is_gone(begun, parent, name):
-            self._gone(parent, name, begun)
+            async with self._writing.recovery.removing(path):
+                self._gone(parent, name, begun)
             return
         node = await self._there(parent, name)
         if not node:
@@ -131,7 +158,7 @@ class Tree:
         if stat.S_ISDIR(self._nodes.known(node).mode):
             raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
         await self._spare(node)
-        async with self._writing.still(node):
+        async with self._writing.still(node), self._writing.recovery.removing(path):
             self._results.begin(caller.number, node)
             if not self._writing.is_new(node):
                 await self._work.change(self._source.remove, path)
@@ -145,7 +172,7 @@ class Tree:
         node = await self._there(parent, name)
         if not node:
             raise FileNotFoundError(errno.ENOENT, "it is not there", path)
-        if self._writing.below(node):
+        if self._writing.below(node) or self._writing.recovery.has_below(path):
             raise OSError(errno.ENOTEMPTY, "a file in it is being written", path)
         self._results.begin(caller.number, node)
         await self._work.change(self._source.remove_folder, path)
@@ -175,7 +202,7 @@ class Tree:
             if self._is_one_file(node, target):
                 return  # POSIX leaves both
             await self._spare(target)
-        async with self._writing.still(node, *filter(None, [target])):
+        async with self._writing.still(node, *filter(None, [target])), self._writing.recovery.moving(before, after):
             self._results.begin(caller.number, node)
             await self._rename(node, target, old, new)
 
@@ -254,6 +281,7 @@ class Tree:
     async def _there(self, parent: int, name: bytes) -> int:
         node = self._nodes.find(parent, name)
         if node and self._writing.of(node) and not self._writing.is_doubtful(node):
+            await self._writing.confirm(node)
             return node
         return await self._names.refresh(parent, name)
 

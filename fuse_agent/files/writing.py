@@ -342,6 +342,15 @@ class Writing:
         stage = self._stages.get(node)
         return stage is not None and stage.stored is None and not stage.note.before
 
+    async def confirm(self, node: int) -> None:
+        """That the source does not know of it: a worker that died while it was stored cannot have said so."""
+        stage = self._stages.get(node)
+        if stage is not None and stage.found and self.is_new(node):
+            async with stage.lock:
+                found = await self._work.ask(self._storing.ours, stage, stage.note.path)
+                if found:
+                    stage.say(before=found.version)
+
     async def keep(self, node: int, stage: Stage, changes: Changes) -> bool:
         """False when it is none any more, as of ``truncate``."""
         async with stage.lock:
