@@ -23,6 +23,7 @@ from ..protocol.replies import Attributes, Entry, listed_size
 from ..sources.base import LONGEST_NAME, Found, Kind
 from . import view
 from .believed import Believed
+from .bulk import Bulk
 from .changes import Changes
 from .oddities import Oddities
 from .recalls import Listing, Recalls
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 # Names that are taken in a row before others have their turn.
 _ROW: Final = 64
+# To ask for the times of more files than these takes longer than to list their folder.
+_FEW: Final = 16
 # A folder that others of this mount rename while it is listed is listed anew, so often.
 _ATTEMPTS: Final = 3
 _HIDDEN: Final = "what no file here can be or be called is left out of listings: rename it at the source to see it"
@@ -59,6 +62,7 @@ class Names:
     :ivar changes: to be told of what is changed here, when the source has done it
     :ivar hidden: names that no file can have, which listings left out
     :ivar shadowed: those of files that cannot be reached, since there is a folder of the same name
+    :ivar bulk: to be told of files that are made
     :ivar xattrs: as finds tell them
     """
 
@@ -79,6 +83,8 @@ class Names:
         self.xattrs = Believed()
         self._moving: dict[trio.Event, tuple[bytes, ...]] = {}
         self._listings: dict[int, Listing] = {}
+        self._untimed: dict[int, int] = {}
+        self.bulk = Bulk(nodes, settings, self._learn)
         self._recalls = Recalls(nodes, work, self, remembered)
         if not nodes.known(ROOT).number:
             nodes.set(ROOT, view.known(Found(Kind.FOLDER), ROOT, settings, view.now()))
@@ -140,6 +146,12 @@ class Names:
         """For the kernel, which holds the node from now on."""
         self._nodes.looked_up(node)
         return view.entry(node, known or self.known(node), self._settings)
+
+    def believed(self, parent: int, name: bytes) -> int:
+        """The node that the name means as long as that holds, 0 when the source has to be asked, as for who has it open."""
+        node = self._nodes.find(parent, name)
+        holds = node and not self._is_open(node) and self._nodes.known(node).name_holds > view.now()
+        return node if holds else 0
 
     async def _lookup(self, parent: int, name: bytes) -> Entry | Absent:
         if await self._recalls.know(parent) and (known := self._by_known(parent, name)):
@@ -293,6 +305,10 @@ class Names:
                 self._nodes.set(folder, self._nodes.known(folder)._replace(holds=0))
                 self._recalls.changed(folder)
 
+    def without_times(self, folder: int) -> None:
+        """A file in it was stored, and the source did not say when."""
+        self._untimed[folder] = self._untimed.get(folder, 0) + 1
+
     # --- folders -----------------------------------------------------------------------------
 
     def listing(self, node: int, after: int, room: int, plus: bool) -> Soon[Sequence[Listed]]:
@@ -305,7 +321,8 @@ class Names:
     def _is_listed(self, node: int, after: int) -> bool:
         """Who is in the middle of a listing goes on with it, even if it holds no more for others."""
         until = self._nodes.complete_until(node)
-        return node not in self._listings and (until * view.SECOND > view.now() or bool(until and after))
+        holds = until * view.SECOND > view.now() and self._untimed.get(node, 0) <= _FEW
+        return node not in self._listings and (holds or bool(until and after))
 
     async def children(self, node: int, after: int) -> list[Child]:
         """Of a folder, some behind that place of its listing, which is the newest when one begins; none at the end."""
@@ -324,14 +341,23 @@ class Names:
                 await recall.flight.result()
             if page or self._is_listed(node, after):  # as by a recall that ended before this began
                 return page or self._page(node, after, room, plus)
-        listing = self._listings.get(node)
-        if listing is None:
-            listing = self._listings[node] = Listing(0, not self._nodes.count(node))
-            listing.flight = self._work.begin(partial(self._whole, node, listing))
+        listing = self._begin_listing(node)
+        listing.most = 0
         page = await self._grown(listing, node, after, room, plus)
         if not page:
             await listing.flight.result()
         return page or self._page(node, after, room, plus)
+
+    def _learn(self, node: int, pages: int) -> None:
+        if node not in self._listings:
+            self._begin_listing(node).most = pages
+
+    def _begin_listing(self, node: int) -> Listing:
+        listing = self._listings.get(node)
+        if listing is None:
+            listing = self._listings[node] = Listing(0, not self._nodes.count(node))
+            listing.flight = self._work.begin(partial(self._whole, node, listing))
+        return listing
 
     async def _grown(self, listing: Listing, node: int, after: int, room: int, plus: bool) -> Sequence[Listed]:
         """What has come of it, nothing when it is over."""
@@ -356,8 +382,9 @@ class Names:
 
     async def _listed(self, node: int, listing: Listing) -> bool:
         """Whether the folder had the same place from the beginning to the end."""
-        path, kept, whole = self.path(node), self._remembered, False
+        path, kept, whole, pages_taken = self.path(node), self._remembered, False, 0
         began, begin = self.changes.begin(), view.now()
+        self._untimed.pop(node, None)
         moment, draft = begin, kept.begin(path) if kept else None
         try:
             pages = iter(self._source.list(path))
@@ -367,6 +394,9 @@ class Names:
                 if kept and draft:
                     kept.add(draft, page)
                 moment = view.now()  # of the next one
+                pages_taken += 1
+                if 0 < listing.most < pages_taken:
+                    return True  # nobody waits for it
             await self._sweep(node, path, listing.number, began)
             whole = True
         finally:

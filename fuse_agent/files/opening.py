@@ -292,10 +292,11 @@ class Opening:
         if caller.again and (opened := self._opens.asked(caller.number)):
             return self._names.entry(opened.node), self._as_before(opened)
         await writing.admission.ask()
-        if not flags & os.O_TRUNC or flags & os.O_EXCL:
+        alone, conditions = bool(flags & os.O_EXCL), self._source.abilities.conditions
+        if (alone or not flags & os.O_TRUNC) and not (alone and conditions and self._names.bulk.is_free(parent, name)):
             await self._names.refresh(parent, name)  # others may have made it since the kernel asked
         node = self._nodes.find(parent, name)
-        if node and flags & os.O_EXCL:
+        if node and alone:
             raise FileExistsError(errno.EEXIST, "it is there already", path)
         if node:
             return self._names.entry(node), await self._open_to_write(caller, node, flags, writing)
@@ -306,8 +307,10 @@ class Opening:
             known = known._replace(mode=stat.S_IFREG | stat.S_IMODE(mode), uid=uid, gid=gid)
         node = self._nodes.add(parent, name, known)
         self._names.changes.touch(path)
-        stage = writing.begin(node, {}, alone=bool(flags & os.O_EXCL))
+        stage = writing.begin(node, {}, alone=alone)
         self._nodes.mark_written(node)
+        if conditions:
+            self._names.bulk.made(parent)
         return self._names.entry(node), self._opened_stage(caller, node, stage, writes=True)
 
     async def truncate(self, node: int, size: int) -> None:

@@ -28,10 +28,11 @@ class Listing:
     is there no more.
 
     :ivar names: how many there will be, where an earlier mount listed it
+    :ivar most: pages after which it is given up, unless somebody has come who waits for it; 0 for none
     """
 
     def __init__(self, number: int, streams: bool, names: int = 0) -> None:
-        self.number, self.streams, self.names = number, streams, names
+        self.number, self.streams, self.names, self.most = number, streams, names, 0
         self.absent: set[bytes] = set()  # of an earlier one, what the source meanwhile said to be gone
         self.grown = trio.Event()
         self.flight: Flight

@@ -152,7 +152,7 @@ class Tree:
             async with self._writing.recovery.removing(path):
                 self._gone(parent, name, begun)
             return
-        node = await self._there(parent, name)
+        node = self._names.believed(parent, name) or await self._there(parent, name)
         if not node:
             raise FileNotFoundError(errno.ENOENT, "it is not there", path)
         if stat.S_ISDIR(self._nodes.known(node).mode):
@@ -160,8 +160,12 @@ class Tree:
         await self._spare(node)
         async with self._writing.still(node), self._writing.recovery.removing(path):
             self._results.begin(caller.number, node)
-            if not self._writing.is_new(node):
-                await self._work.change(self._source.remove, path)
+            try:
+                if not self._writing.is_new(node):
+                    await self._work.change(self._source.remove, path)
+            except (FileNotFoundError, IsADirectoryError):  # others removed it, or made a folder of it
+                self._names.doubt(node)
+                raise
             self._gone(parent, name, node)
 
     async def rmdir(self, caller: Caller, parent: int, name: bytes) -> None:

@@ -255,6 +255,8 @@ class Writing:
             self.failures += 1
             if isinstance(error, OvertakenError):
                 stage.say(overtaken=True)
+                if stage.note.alone:
+                    self._names.bulk.contested(self._nodes.parent(node))
                 # Its name means what the source has from now on.
                 self._names.changes.touch(path)
                 self._nodes.unname(node)
@@ -276,7 +278,12 @@ class Writing:
     def _stored(self, node: int, path: bytes, found: Found) -> None:
         before = self._nodes.known(node)
         self._nodes.set_version(node, found.version)
-        self._nodes.set(node, view.known(found, before.number, self._settings, view.now()))
+        known = view.known(found, before.number, self._settings, view.now())
+        if not found.mtime_ns:  # it is asked for when somebody wants to know
+            now = self._names.known(node).mtime
+            known = known._replace(mtime=now, ctime=now, atime=now, holds=0)
+            self._names.without_times(self._nodes.parent(node))
+        self._nodes.set(node, known)
         self._names.xattrs.take(node, found.xattrs)
         self._contents.drop(node)
         self._names.changes.touch(path)

@@ -29,6 +29,8 @@ class Found(NamedTuple):
     """What is known of a path. None is what the source does not keep.
 
     A version is the same only while the content is; what has none cannot tell.
+
+    :ivar mtime_ns: 0 of what does not say when it was changed, as a folder, or a file that was stored just now
     """
 
     kind: Kind
@@ -113,6 +115,7 @@ class Abilities(NamedTuple):
     writes_anywhere: bool = False  # a part of a file can be written without the rest
     # A file is made of parts of it and of what is sent: bytes of the smallest such part; 0 is sent whole.
     patches: int = 0
+    conditions: bool = False  # a file is stored over one version only in one step, whoever else writes it
     resumes: bool = False  # a rename of a folder takes many steps, and goes on where it was cut off
 
 

@@ -37,7 +37,9 @@ _ENDING: Final = 2.0
 # Seconds without a word; a source's own patience is shorter, and what takes longer says that it goes on.
 _LONGEST: Final = 600.0
 # What changes nothing is asked again when a helper ended over it.
-_QUESTIONS: Final = frozenset(("find", "find_file", "read", "read_replaced", "target", "xattrs", "space", "abilities"))
+_QUESTIONS: Final = frozenset(
+    ("find", "find_file", "read", "read_replaced", "target", "xattrs", "space", "abilities", "keep_folder")
+)
 _RESUMED: Final = "rename_folder"  # by what it noted
 
 

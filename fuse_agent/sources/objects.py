@@ -31,6 +31,8 @@ _XATTRS = "pfs-xattrs"
 # Of the 2 KiB that S3 takes as metadata of one object, without what the others of ours may take.
 LONGEST_XATTRS = 1800
 LONGEST_TARGET = 4095
+# Names of a folder that are told to who wants to know whether there is one: it is asked the less often, the more they are.
+_SOME = 64
 
 
 class Object(NamedTuple):
@@ -109,7 +111,7 @@ class ObjectSource(Source):
         self._pool = ThreadPoolExecutor(options.at_once, thread_name_prefix="objects")
         self.abilities = Abilities(
             keeps=options.persist, xattrs=LONGEST_XATTRS if options.persist else 0, links=True, patches=store.patches,
-            resumes=True,
+            resumes=True, conditions=True,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -202,10 +204,39 @@ class ObjectSource(Source):
         return self._found(self._put_empty(self._key(path), {_LINK: target.hex()}))
 
     def remove(self, path: bytes) -> None:
+        self.is_removable(path)
+        self.erase(path)
+
+    def is_removable(self, path: bytes) -> None:
+        """
+        :raises OSError: of what is no file, or not there
+        """
         if self.find_file(path).kind is Kind.FOLDER:
             raise OSError(errno.EISDIR, "it is a folder", path)
-        self._store.delete([self._key(path)])
+
+    def erase(self, path: bytes) -> None:
+        """What is known to be a file."""
+        self.erase_only(path)
         self._keep_parent(path)
+
+    def erase_only(self, path: bytes) -> None:
+        """The same where somebody else sees to it that its folder stays."""
+        self._store.delete([self._key(path)])
+
+    def keep_folder(self, path: bytes) -> Sequence[bytes]:
+        """It is there, also when nothing is in it any more.
+
+        :returns: some of what is in it
+        """
+        marker = f"{self._key(path)}/"
+        if self._options.implicit_folders:
+            pages = self._store.list(marker, most=_SOME)
+            there = [item.key for keys in pages for item in keys.objects]
+        else:
+            there = [marker] if self._head(marker) is not None else []
+        if not there:
+            self._put_empty(marker, {})
+        return [key[len(marker) :].encode() for key in there or [marker]]
 
     def remove_folder(self, path: bytes) -> None:
         if self.find(path).kind is not Kind.FOLDER:
@@ -344,9 +375,8 @@ class ObjectSource(Source):
 
     def _keep_parent(self, path: bytes) -> None:
         """A folder does not vanish with the last of its files."""
-        above = parent(path)
-        if above and not self._is_folder(self._key(above)):
-            self._put_empty(f"{self._key(above)}/", {})
+        if above := parent(path):
+            self.keep_folder(above)
 
     def _movable(self, old: bytes, new: bytes) -> None:
         self.find(old)

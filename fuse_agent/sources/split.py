@@ -13,6 +13,7 @@ from .s3.credentials import Credentials, Keeper
 from .s3.near import ElsewhereError, NearStore
 from .s3.options import PATIENT, read
 from .s3.providers import is_near, provider_of
+from .siblings import Siblings
 
 if TYPE_CHECKING:
     from .base import Data, Found, Kept, Tell
@@ -38,6 +39,7 @@ class SplitSource(FarSource):
         bucket = read(wanted.url, wanted.properties)
         provider = provider_of(bucket, wanted.secrets) if is_near(bucket, wanted.secrets) else _Asked(self)
         store = NearStore(bucket, Keeper(provider), PATIENT, tell, gates(wanted.rates))
+        self._siblings = Siblings()
         self._near = ObjectSource(store, wanted.path.strip("/"), options)
         super().__init__(wanted, tell, self._near.abilities)
 
@@ -51,8 +53,38 @@ class SplitSource(FarSource):
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         try:
             return self._near.store(path, descriptor, size, kept, over)
+        except ElsewhereError as error:
+            found: Found = self._ask("store", path, size, kept, over, error.mark, descriptors=(descriptor,))
+            return found
+
+    def remove(self, path: bytes) -> None:
+        try:
+            self._near.is_removable(path)
         except ElsewhereError:
-            return super().store(path, descriptor, size, kept, over)
+            with self._siblings.changing():
+                super().remove(path)
+            return
+        try:
+            self._near.erase_only(path)
+        except ElsewhereError:  # it may be gone, which is not to be told as a failure
+            with self._siblings.changing():
+                self._ask("erase", path)
+            return
+        above, _slash, name = path.rpartition(b"/")
+        if above and (look := self._siblings.removed(above, name)):
+            self._siblings.saw(look, self._ask("keep_folder", above))
+
+    def remove_folder(self, path: bytes) -> None:
+        with self._siblings.changing():
+            super().remove_folder(path)
+
+    def rename(self, old: bytes, new: bytes) -> None:
+        with self._siblings.changing():
+            super().rename(old, new)
+
+    def rename_folder(self, old: bytes, new: bytes, steps: int) -> None:
+        with self._siblings.changing():
+            super().rename_folder(old, new, steps)
 
     def find_file(self, path: bytes) -> Found:
         try:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a bucket is asked in the process that serves a mount: to read a file, and to see whether it is the same still."""
+"""What of a bucket is asked in the process that serves a mount: whether a file is the same still, what it holds, a small one that is
+stored, one that is removed."""
 
 from __future__ import annotations
 
 import errno
+import re
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +16,7 @@ from ..base import ChangedError
 from ..objects import Keys, Object, Store
 from ..rates import OPEN
 from .options import PATCHES
-from .quick import Quick, plain, whole
+from .quick import WRITE, Quick, new_mark, plain, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,13 +29,20 @@ if TYPE_CHECKING:
 
 # What one thread holds in memory to send it.
 _SMALL: Final = 1 << 20
+_STATUS: Final = re.compile(r"Server returned non-2xx status code: (\d{3})")
+# What stores answer to a condition that they do not know.
+_NOT_KNOWN: Final = ("400", "501")
 
 
 class ElsewhereError(OSError):
-    """It has to be asked where boto3 is, which also tells why it failed here."""
+    """It has to be asked where boto3 is, which also tells why it failed here.
 
-    def __init__(self) -> None:
+    :ivar mark: by which a write is known again that may have been done here, "" of all else
+    """
+
+    def __init__(self, mark: str = "") -> None:
         super().__init__(errno.EAGAIN, "it is asked elsewhere")
+        self.mark = mark
 
 
 class NearStore(Store):
@@ -46,6 +55,7 @@ class NearStore(Store):
     ) -> None:
         self._gates = gates
         self._quick, self._on_request = Quick(options, keeper, patience), on_request
+        self._unconditional = False
 
     def head(self, key: str) -> Object:
         if not plain(key):
@@ -92,27 +102,50 @@ class NearStore(Store):
     def put(
         self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None
     ) -> Object:
-        """A small one, whatever was there: asked again elsewhere, it does the same again."""
-        if over is not None or size > _SMALL or not plain(key):
+        """A small one. Its time is not told, which would take another request."""
+        if size > _SMALL or not plain(key) or (over is not None and self._unconditional):
             raise ElsewhereError
+        mark = "" if over is None else new_mark()
+        marked = {**metadata, WRITE: mark} if mark else dict(metadata)
         data = whole(descriptor, size)
         self._gates.write.admit(size)
         began = time.monotonic()
         try:
-            version = self._quick.put(key, data, dict(metadata), None)
-            self._on_request(Request("PutObject", 200, seconds=time.monotonic() - began, sent=size))
-            found = self.head(key)
-        except (BaseError, FileNotFoundError):
+            version = self._quick.put(key, data, marked, over)
+        except (BaseError, FileNotFoundError) as error:
+            status = _status(error)
+            if over is not None and status == "412":  # of the only try, so it is another's that is there
+                self._on_request(Request("PutObject", 412, seconds=time.monotonic() - began))
+                raise ChangedError(key.encode()) from None
+            self._unconditional = over is not None and status in _NOT_KNOWN
+            raise ElsewhereError(mark) from None
+        self._on_request(Request("PutObject", 200, seconds=time.monotonic() - began, sent=size))
+        return Object(key, size, 0, version, dict(metadata))
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """One."""
+        (key,) = keys
+        if not plain(key):
+            raise ElsewhereError
+        began = time.monotonic()
+        try:
+            self._quick.delete(key)
+        except FileNotFoundError:
+            pass  # as S3 itself does not tell
+        except BaseError:
             raise ElsewhereError from None
-        return found._replace(size=size, version=version, metadata=dict(metadata))
+        self._on_request(Request("DeleteObject", 204, seconds=time.monotonic() - began))
 
     # Whoever has this asks nothing else of it.
 
     def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> None:
         raise NotImplementedError
 
-    def delete(self, keys: Sequence[str]) -> None:
-        raise NotImplementedError
-
     def close(self) -> None:
         self._gates.close()
+
+
+def _status(error: Exception) -> str:
+    """Of HTTP, "" without an answer."""
+    told = _STATUS.search(str(error))
+    return told[1] if told else ""

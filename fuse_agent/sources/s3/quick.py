@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
 import threading
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from .credentials import Credentials, Keeper
     from .options import Objects, Options, Patience
 
+# In the metadata of what must not be taken for another's write when its answer was lost.
+WRITE: Final = "pfs-write"
 _ODD: Final = re.compile(r"(^|/)(\.{0,2})(/|$)|[\x00-\x1f\x7f]")
 # What obstore says of an object beside what users said of it, which has small letters.
 _HEADERS: Final = (
@@ -40,6 +43,11 @@ _HEADERS: Final = (
 def plain(key: str) -> bool:
     """Whether obstore takes the key for what it is."""
     return not _ODD.search(key)
+
+
+def new_mark() -> str:
+    """Of one write, however often it is tried."""
+    return secrets.token_hex(16)
 
 
 class Quick:
@@ -85,6 +93,9 @@ class Quick:
         answer = self.client().put(key, data, attributes=attributes, mode=mode, use_multipart=False)
         return version_of(answer["e_tag"])
 
+    def delete(self, key: str) -> None:
+        self.client().delete(key)
+
     def is_any(self, prefix: str) -> bool:
         """Whether any key begins with it; it ends with a slash."""
         return bool(next(iter(self.client().list(prefix, chunk_size=1)), None))
@@ -124,6 +135,7 @@ def _said(objects: Objects) -> Any:
     """In obstore's words."""
     how = {"SSE-S3": "AES256", "SSE-KMS": "aws:kms", "SSE-C": "sse-c"}.get(objects.encryption)
     said = {
+        "disable_bulk_delete": True,  # which not every store lets everybody do
         "server_side_encryption": how,
         "sse_kms_key_id": objects.kms_key,
         "sse_customer_key_base64": objects.customer_key,

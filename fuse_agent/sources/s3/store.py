@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import logging
 import re
-import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -25,7 +24,7 @@ from .journal import NOWHERE
 from .multipart import SIZES, Multipart, Sizes, Unfinished
 from .options import PATCHES, PATIENT, Patience
 from .providers import provider_of
-from .quick import Quick, plain, quoted, seconds, version_of, whole
+from .quick import WRITE, Quick, new_mark, plain, quoted, seconds, version_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,8 +40,6 @@ _PAGE: Final = 1000  # of listings and deletions
 _NAMES: Final = 1000
 _PARTS: Final = 8  # on their way at a time
 _CONNECTIONS: Final = 80  # those of a rename, and the parts
-# By which we know our own when an answer was lost.
-_WRITE: Final = "pfs-write"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")
 
 
@@ -96,7 +93,7 @@ class S3Store(Store):
 
     def head(self, key: str) -> Object:
         found = self._head(key)
-        return found._replace(metadata={name: text for name, text in found.metadata.items() if name != _WRITE})
+        return found._replace(metadata={name: text for name, text in found.metadata.items() if name != WRITE})
 
     def list(self, prefix: str, delimiter: str = "", most: int = 0) -> Iterator[Keys]:
         given: dict[str, Any] = {"Bucket": self._bucket, "Prefix": prefix, "Delimiter": delimiter}
@@ -149,16 +146,22 @@ class S3Store(Store):
     # --- what is changed ---------------------------------------------------------------------
 
     def put(
-        self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None
-    ) -> Object:
-        return self._conditions.keep(key, over, lambda over: self._put_over(key, descriptor, size, metadata, over))
+        self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None = None,
+        mark: str = "",
+    ) -> Object:  # fmt: skip
+        """
+        :param mark: of a try of the same elsewhere, of which nobody knows whether it was done
+        """
+        return self._conditions.keep(
+            key, over, lambda over: self._put_over(key, descriptor, size, metadata, over, mark)
+        )
 
     def _put_over(
-        self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None
+        self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None, tried: str
     ) -> Object:
         parted = size > self._sizes.put
-        mark = secrets.token_hex(16) if parted or over is not None else ""
-        marked = {**metadata, _WRITE: mark} if mark else dict(metadata)
+        mark = tried or (new_mark() if parted or over is not None else "")
+        marked = {**metadata, WRITE: mark} if mark else dict(metadata)
         version = b""
         tries = 1
         try:
@@ -176,7 +179,7 @@ class S3Store(Store):
                 version = self._attempts.run("PutObject", key, act, sent=size)
         except OSError as error:
             # An answer that was lost looks like another's write to whoever asks again.
-            if not (parted or (isinstance(error, ChangedError) and tries > 1)):
+            if not (parted or (isinstance(error, ChangedError) and (tried or tries > 1))):
                 raise
             ours = self._ours(key, mark)
             if ours is None:
@@ -196,8 +199,8 @@ class S3Store(Store):
         self, key: str, descriptor: int, parts: Sequence[Part], version: bytes, metadata: Mapping[str, str],
         over: bytes | None,
     ) -> Object:  # fmt: skip
-        mark = secrets.token_hex(16)
-        marked = {**metadata, _WRITE: mark}
+        mark = new_mark()
+        marked = {**metadata, WRITE: mark}
         try:
             made = version_of(
                 self._multipart.patch(key, descriptor, parts, quoted(version), marked, **_condition(over))
@@ -335,7 +338,7 @@ class S3Store(Store):
     def _ours(self, key: str, mark: str) -> Object | None:
         with suppress(OSError):
             there = self._head(key, tries=1)
-            return there if there.metadata.get(_WRITE) == mark else None
+            return there if there.metadata.get(WRITE) == mark else None
         return None
 
     def _stored(self, key: str, size: int, metadata: Mapping[str, str], version: bytes) -> Object:
