@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ..nodes.records import Known
 from ..operations import Held
 from ..protocol.replies import Attributes, Entry, Space
-from ..sources.base import Kind
+from ..sources.base import UNTOLD, Kind
 
 if TYPE_CHECKING:
     from ..operations import Caller, Changes
@@ -63,7 +63,12 @@ def known(found: Found, number: int, settings: Settings, moment: int) -> Known:
     mode = found.mode
     if mode is None:
         mode = {Kind.FOLDER: settings.folder_mode, Kind.LINK: 0o777}.get(found.kind, settings.file_mode)
-    changed = found.mtime_ns or settings.mounted_ns
+    changed, holds = (
+        found.mtime_ns or settings.mounted_ns,
+        moment + int(_hold(found.links, settings.attributes_hold) * SECOND),
+    )
+    if found.mtime_ns == UNTOLD:
+        changed, holds = time.time_ns(), 0
     return Known(
         mode=_TYPES[found.kind] | mode,
         uid=settings.uid if found.uid is None else found.uid,
@@ -73,9 +78,7 @@ def known(found: Found, number: int, settings: Settings, moment: int) -> Known:
         mtime=changed,
         ctime=changed,
         atime=changed,
-        holds=UNSURE
-        if found.kind is Kind.UNSURE
-        else moment + int(_hold(found.links, settings.attributes_hold) * SECOND),
+        holds=UNSURE if found.kind is Kind.UNSURE else holds,
         name_holds=moment + int(settings.names_hold * SECOND),
         links=found.links,
     )

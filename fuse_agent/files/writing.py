@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from ..opens import Mode
+from ..sources.base import UNTOLD
 from . import view
 from .admission import Admission
 from .ahead import Range, joined
@@ -279,9 +280,9 @@ class Writing:
         before = self._nodes.known(node)
         self._nodes.set_version(node, found.version)
         known = view.known(found, before.number, self._settings, view.now())
-        if not found.mtime_ns:  # it is asked for when somebody wants to know
+        if found.mtime_ns == UNTOLD:  # it is asked for when somebody wants to know
             now = self._names.known(node).mtime
-            known = known._replace(mtime=now, ctime=now, atime=now, holds=0)
+            known = known._replace(mtime=now, ctime=now, atime=now)
             self._names.without_times(self._nodes.parent(node))
         self._nodes.set(node, known)
         self._names.xattrs.take(node, found.xattrs)

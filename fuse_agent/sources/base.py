@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .xattrs import Changed, Xattrs
 
 LONGEST_NAME = 255
+# A time that has to be asked for.
+UNTOLD = -(1 << 63)
 # What was read; a view of what a client received, where a copy would cost more than the reading.
 Data: TypeAlias = bytes | memoryview
 
@@ -30,7 +32,7 @@ class Found(NamedTuple):
 
     A version is the same only while the content is; what has none cannot tell.
 
-    :ivar mtime_ns: 0 of what does not say when it was changed, as a folder, or a file that was stored just now
+    :ivar mtime_ns: 0 of a folder that has no time; UNTOLD of a file that was stored just now
     """
 
     kind: Kind

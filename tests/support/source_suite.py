@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
-from paddleflow_fuse.sources.base import NOTHING, ChangedError, Data, Found, Kept, Kind, Source
+from paddleflow_fuse.sources.base import NOTHING, UNTOLD, ChangedError, Data, Found, Kept, Kind, Source
 
 
 @contextmanager
@@ -55,8 +55,7 @@ class SourceSuite:
         stored = store(source, b"a", b"0123456789")
         assert (stored.kind, stored.size) == (Kind.FILE, 10)
         found = source.find(b"a")
-        assert found.mtime_ns
-        assert stored == (found if stored.mtime_ns else found._replace(mtime_ns=0))
+        assert stored == (found._replace(mtime_ns=UNTOLD) if stored.mtime_ns == UNTOLD else found)
         assert source.read(b"a", stored.version, 2, 3) == b"234"
         assert source.read(b"a", stored.version, 8, 100) == b"89"
         assert source.read(b"a", stored.version, 10, 5) == b""

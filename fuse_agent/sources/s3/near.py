@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from obstore.exceptions import BaseError
 
 from ...metrics import Request
-from ..base import ChangedError
+from ..base import UNTOLD, ChangedError
 from ..objects import Keys, Object, Store
 from ..rates import OPEN
 from .options import PATCHES
@@ -120,7 +120,7 @@ class NearStore(Store):
             self._unconditional = over is not None and status in _NOT_KNOWN
             raise ElsewhereError(mark) from None
         self._on_request(Request("PutObject", 200, seconds=time.monotonic() - began, sent=size))
-        return Object(key, size, 0, version, dict(metadata))
+        return Object(key, size, UNTOLD, version, dict(metadata))
 
     def delete(self, keys: Sequence[str]) -> None:
         """One."""
