@@ -228,6 +228,13 @@ class ChangedError(OSError):
         return ChangedError, (self.filename,)
 
 
+class StuckError(OSError):
+    """Whoever is asked waits for what never comes, in all of its threads: only another process can go on."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(errno.EIO, what)
+
+
 class RefusedError(OSError):
     """The source takes a request for wrong, or does not know what it asks for."""
 
@@ -238,7 +245,7 @@ def parent(path: bytes) -> bytes:
 
 def is_name(name: bytes) -> bool:
     """Whether a file may have it."""
-    return name not in (b"", b".", b"..") and len(name) <= LONGEST_NAME and b"\0" not in name
+    return name not in (b"", b".", b"..") and len(name) <= LONGEST_NAME and b"\0" not in name and b"/" not in name
 
 
 def on_empty(act: Callable[[], None], remove_unfinished: Callable[[], bool]) -> None:

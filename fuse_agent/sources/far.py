@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from .base import NOTHING, Abilities, Found, Kept, Page, Room, Source
@@ -36,10 +36,12 @@ _MOST, _WINDOW = 5, 60.0
 _ENDING: Final = 2.0
 # Seconds without a word; a source's own patience is shorter, and what takes longer says that it goes on.
 _LONGEST: Final = 600.0
+# Those in which it says that it lives.
+_LIVES: Final = 10.0
 # What changes nothing is asked again when a helper ended over it.
-_QUESTIONS: Final = frozenset(
-    ("find", "find_file", "read", "read_replaced", "target", "xattrs", "space", "abilities", "keep_folder")
-)
+_QUESTIONS: Final = frozenset((
+    "find", "find_file", "read", "read_replaced", "target", "xattrs", "space", "abilities", "credentials", "keep_folder",
+))  # fmt: skip
 _RESUMED: Final = "rename_folder"  # by what it noted
 
 
@@ -204,6 +206,7 @@ class FarSource(Source):
         """One that nobody else uses meanwhile. What is raised by the source leaves it as it was."""
         with self._lock:
             channel = self._free.pop() if self._free else self._open()
+        channel.limit(_LONGEST)
         try:
             yield channel
         except (EOFError, ConnectionError):
@@ -213,6 +216,7 @@ class FarSource(Source):
         except OSError as error:
             if isinstance(error, TimeoutError) and error.errno is None:  # of the socket: the answer may still come
                 channel.close()
+                self._end_if_stuck()
                 raise OSError(errno.EIO, f"the helper did not answer within {_LONGEST:g} s") from None
             self._free.append(channel)
             raise
@@ -221,6 +225,22 @@ class FarSource(Source):
             raise
         else:
             self._free.append(channel)
+
+    def _end_if_stuck(self) -> None:
+        """What it was asked may take so long. But who does not even say that it lives is ended, and another begins."""
+        try:
+            with self._lock:
+                process, channel = self.process, self._open()
+            with closing(channel):
+                channel.limit(_LIVES)
+                channel.send(("alive", ()))
+                self._answer(channel, "alive")
+        except TimeoutError:
+            _LOG.error("the helper gives no sign of life and is ended")
+            if process is not None:
+                process.kill()
+        except (_LostError, EOFError, OSError):
+            pass  # it has ended
 
     def _lost(self) -> None:
         """The other channels ended with it. It may take a moment until it is seen that it ended; who asks again asks another."""
@@ -237,7 +257,6 @@ class FarSource(Source):
         """The lock is held."""
         control = self._helper()
         channel, theirs = pair()
-        channel.limit(_LONGEST)
         with theirs:
             try:
                 control.send("channel", theirs.fileno())

@@ -5,25 +5,31 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import os
 import signal
 import socket
 import sys
 import threading
+import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ..logs import inherit
+from .base import StuckError
 from .channel import GOES_ON, Channel
-from .make import here
+from .make import abilities, here
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..metrics import Request
-    from .base import Source
+    from .base import Abilities, Source
 
 _LOG = logging.getLogger(__name__)
+# Seconds in which what could not be made is not tried again.
+_REST: Final = 5.0
 # Seconds between two words of what takes long.
 _WORD: Final = 30.0
 
@@ -45,14 +51,43 @@ class _Requests:
             return made
 
 
-class _Failed:
-    """In the place of a source that cannot be made: whoever asks is told why."""
+class Made:
+    """A source, as soon as it can be made: whoever asks before is told why it cannot. What it is made of may be away for a while, as Vault."""
 
-    def __init__(self, error: OSError) -> None:
-        self._error = error
+    def __init__(
+        self, make: Callable[[], Source], fixed: Abilities | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """
+        :param fixed: its abilities, where they are known before
+        """
+        self._make, self._fixed, self._clock = make, fixed, clock
+        self._lock = threading.Lock()
+        self._source: Source | None = None
+        self._failed, self._not_before = OSError(), -math.inf
 
-    def __getattr__(self, _name: str) -> Any:
-        raise self._error
+    def __getattr__(self, name: str) -> Any:
+        with self._lock:
+            if self._source is None and self._clock() >= self._not_before:
+                try:
+                    self._source = self._make()
+                except OSError as error:
+                    self._failed, self._not_before = error, self._clock() + _REST
+            if self._source is None:
+                raise self._failed
+        return getattr(self._source, name)
+
+    @property
+    def abilities(self) -> Abilities:
+        found: Abilities = self._fixed or self.__getattr__("abilities")
+        return found
+
+    def alive(self) -> bool:
+        return True
+
+    def begin(self) -> None:
+        """Before anybody asks."""
+        with suppress(OSError):
+            self.__getattr__("abilities")
 
 
 def main() -> None:
@@ -62,11 +97,8 @@ def main() -> None:
     control = Channel(socket.socket(fileno=int(sys.argv[1])))
     wanted, _none = control.receive()
     requests = _Requests()
-    source: Any
-    try:
-        source = here(wanted, requests.add)
-    except OSError as error:
-        source = _Failed(error)
+    source = Made(partial(here, wanted, requests.add), abilities(wanted))
+    threading.Thread(target=source.begin, daemon=True).start()
     while True:
         try:
             _word, (descriptor,) = control.receive()
@@ -77,7 +109,7 @@ def main() -> None:
         threading.Thread(target=_serve, args=(source, requests, channel), daemon=True).start()
 
 
-def _serve(source: Source, requests: _Requests, channel: Channel) -> None:
+def _serve(source: Made, requests: _Requests, channel: Channel) -> None:
     try:
         while True:
             (name, given), descriptors = channel.receive()
@@ -87,7 +119,12 @@ def _serve(source: Source, requests: _Requests, channel: Channel) -> None:
                 for descriptor in descriptors:
                     os.close(descriptor)
     except (EOFError, ConnectionError):
-        channel.close()
+        pass
+    except StuckError as error:
+        _LOG.error("the helper ends, for another to go on: %s", error)
+        os._exit(1)
+    finally:
+        channel.close()  # also by a defect, since somebody waits
 
 
 def _answer(
@@ -118,7 +155,7 @@ def _answer(
                 source.rename(*given)
         else:
             value = getattr(source, name)(*given)
-    except (EOFError, ConnectionError):
+    except (EOFError, ConnectionError, StuckError):
         raise
     except OSError as failure:
         error = failure

@@ -83,7 +83,8 @@ class LocalSource(Source):
                 return _overwrite(folder, name, path, descriptor, size, kept, over, self._gates.write)
             unfinished = _UNFINISHED + secrets.token_hex(8).encode()
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            target = os.open(unfinished, flags, 0o644, dir_fd=folder)
+            # Nobody else's to read before it has the mode that it is to have.
+            target = os.open(unfinished, flags, 0o644 if kept.mode is None else 0o600, dir_fd=folder)
             try:
                 _copy(descriptor, target, size, self._gates.write)
                 _keep(target, kept)
@@ -102,7 +103,7 @@ class LocalSource(Source):
 
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         with self._above(path) as (folder, name):
-            os.mkdir(name, 0o755, dir_fd=folder)
+            os.mkdir(name, 0o755 if kept.mode is None else 0o700, dir_fd=folder)
         return self.keep(path, kept)
 
     def remove(self, path: bytes) -> None:

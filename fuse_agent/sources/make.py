@@ -13,7 +13,7 @@ from .rates import Rates, gates
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .base import Source, Tell
+    from .base import Abilities, Source, Tell
 
 
 class Wanted(NamedTuple):
@@ -53,6 +53,19 @@ def make(wanted: Wanted, tell: Tell) -> Source:
     from .split import SplitSource
 
     return SplitSource(wanted, options(wanted), tell)
+
+
+def abilities(wanted: Wanted) -> Abilities | None:
+    """Of a kind that always has the same."""
+    if wanted.kind == "sftp":
+        from .sftp.source import SftpSource
+
+        return SftpSource.abilities
+    if wanted.kind == "hdfs":
+        from .hdfs.source import HdfsSource
+
+        return HdfsSource.abilities
+    return None
 
 
 def here(wanted: Wanted, tell: Tell) -> Source:

@@ -19,8 +19,8 @@ from paddleflow_fuse.sources.sftp.options import Login, Options
 
 PATIENCE = 30.0
 PASSWORD = "planted-password"
-# With every extension; with none; who is not root.
-ROOT, BARE, USER = "root", "bare", "user"
+# With every extension; with none; who is not root; for whom SFTP does not begin.
+ROOT, BARE, USER, STUCK = "root", "bare", "user", "stuck"
 USER_ID = 4242
 ROOM = 4 << 20
 _NUMBERS = itertools.count(1)
@@ -43,7 +43,7 @@ class Sshd:
         hashed = subprocess.run(
             ["openssl", "passwd", "-6", "-stdin"], input=PASSWORD, capture_output=True, text=True, check=True
         ).stdout.strip()
-        users = {ROOT: 0, BARE: 0, USER: USER_ID}
+        users = {ROOT: 0, BARE: 0, USER: USER_ID, STUCK: USER_ID}
         files = {
             "host": keys[0].export_private_key().decode(),
             "authorized": keys[1].export_public_key().decode(),
@@ -71,6 +71,7 @@ class Sshd:
             f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {self.folder}/host", "PidFile none", "UsePAM no",
             f"AuthorizedKeysFile {self.folder}/authorized", "StrictModes no", "PermitRootLogin yes", "MaxStartups 100",
             "Subsystem sftp internal-sftp", f"Match User {BARE}", f"ForceCommand internal-sftp -P {_EXTENSIONS}",
+            f"Match User {STUCK}", "ForceCommand sleep 1000",
         ]  # fmt: skip
         (self.folder / "conf").write_text("\n".join([*lines, ""]), encoding="utf-8")
 

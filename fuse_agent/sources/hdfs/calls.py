@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import hdfs_native
 
 from ...metrics import Request
-from ..base import quiet
+from ..base import StuckError, quiet
 from . import failures
 from .kerberos import Tickets
 
@@ -75,7 +75,7 @@ class Calls:
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._threads = self._idle = 0
+        self._threads = self._idle = self._stuck = 0
         self._client: hdfs_native.Client | None = None
         _speak_as(options.user)
         self._tickets = Tickets(options.kerberos) if options.kerberos else None
@@ -130,12 +130,15 @@ class Calls:
         :raises SilentError: when nothing does
         """
         done: Future[T] = Future()
+        is_left = False
 
         def work() -> None:
             try:
                 done.set_result(call())
             except BaseException as error:  # noqa: BLE001 (raised again where it is waited for; the client's defects are no Exception)
                 done.set_exception(error)
+            with self._lock:
+                self._stuck -= is_left
 
         client = self._client
         self._put(work)
@@ -145,6 +148,8 @@ class Calls:
             with self._lock:  # whoever asks next asks by another connection
                 if self._client is client:
                     self._client = None
+                is_left = not done.done()
+                self._stuck += is_left
             raise failures.SilentError from None
 
     def _put(self, work: Callable[[], None]) -> None:
@@ -156,6 +161,10 @@ class Calls:
             elif self._threads < _THREADS:
                 self._threads += 1
                 threading.Thread(target=self._serve, name="hdfs", daemon=True).start()
+            elif self._stuck >= _THREADS // 2:
+                raise StuckError(
+                    f"{self._stuck} of {_THREADS} threads wait for {self._options.place}, which does not answer them"
+                )
             else:
                 raise failures.SilentError
             self._work.put(work)

@@ -88,8 +88,10 @@ class HdfsSource(Source):
         if some and not some[0].isdir and some[0].path == place:
             raise NotADirectoryError(errno.ENOTDIR, "it is no folder", path)
         while True:
-            names = [(one.path.rpartition("/")[2], one) for one in some]
-            yield Page([Listed(name.encode(), _found(one)) for name, one in names if not name.startswith(_UNFINISHED)])
+            names = [(one.path.rpartition("/")[2].encode(errors="surrogatepass"), one) for one in some]
+            listed = [Listed(name, _found(one)) for name, one in names if not name.startswith(_UNFINISHED.encode())]
+            hidden = tuple(one.name for one in listed if not is_name(one.name))
+            yield Page([one for one in listed if is_name(one.name)] if hidden else listed, hidden)
             if len(some) < _PAGE:
                 return
             # Only from its beginning could it be asked for again.

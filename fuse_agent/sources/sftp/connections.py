@@ -205,7 +205,9 @@ class Connections:
         slot.drop()
         try:
             slot.connection = await self._log_in()
-            slot.client = await slot.connection.start_sftp_client(path_encoding=None)
+            # By a program of the server, which may be stuck while the server itself is well.
+            async with asyncio.timeout(self._patience.login):
+                slot.client = await slot.connection.start_sftp_client(path_encoding=None)
         except (asyncssh.Error, OSError) as error:
             slot.drop()
             self._failed()
@@ -217,7 +219,7 @@ class Connections:
     async def _log_in(self) -> asyncssh.SSHClientConnection:
         options, patience = self._options, self._patience
         try:
-            login = self._logins.login()
+            login = await asyncio.to_thread(self._logins.login)  # others' requests go on meanwhile
             keys = [private_key(login.key)] if login.key else None
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""

@@ -105,6 +105,8 @@ def of_connecting(error: Exception) -> Exception:
         return UnwelcomeError(_line(str(error)))
     if isinstance(error, asyncssh.ChannelOpenError):
         return UnwelcomeError(f"it has no SFTP for this user: {_line(error.reason)}")
+    if isinstance(error, TimeoutError):
+        return UnreachedError("it did not answer in time")
     return UnreachedError(_line(str(error)) or type(error).__name__)
 
 

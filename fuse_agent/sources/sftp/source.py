@@ -108,6 +108,9 @@ class SftpSource(Source):
                 name = one.filename if isinstance(one.filename, bytes) else one.filename.encode()
                 if name in (b".", b"..") or name.startswith(_UNFINISHED):
                     continue
+                if not is_name(name):
+                    hidden.append(name)
+                    continue
                 try:
                     listed.append(Listed(name, _listed(one.attrs)))
                 except FileNotFoundError:

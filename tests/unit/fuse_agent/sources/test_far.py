@@ -15,9 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from paddleflow_fuse.sources.base import ChangedError, quiet
+from paddleflow_fuse.sources import far
+from paddleflow_fuse.sources.base import Abilities, ChangedError, Kind, Source, quiet
 from paddleflow_fuse.sources.far import FarSource
+from paddleflow_fuse.sources.helper import Made
+from paddleflow_fuse.sources.local import LocalSource
 from paddleflow_fuse.sources.make import Wanted
+from paddleflow_fuse.sources.rates import Rate, Rates
 
 from tests.support.source_suite import XattrSuite, content, failing, names, store
 
@@ -131,6 +135,84 @@ def test_helpers_that_end_again_and_again_are_left_alone(source: FarSource) -> N
     helper(source).wait()
     with failing(errno.EIO):
         source.find(b"")
+
+
+def test_a_helper_that_is_stuck_is_ended_and_another_begins(source: FarSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    source.find(b"")
+    stuck = helper(source)
+    stuck.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, stuck.pid, os.WSTOPPED)
+    for name in ("_LONGEST", "_LIVES"):
+        monkeypatch.setattr(far, name, 0.1)
+    with pytest.raises(OSError, match="did not answer within"):
+        list(source.list(b""))
+    assert stuck.wait(30) == -signal.SIGKILL
+    monkeypatch.undo()
+    assert names(source) == []
+    assert helper(source).pid != stuck.pid
+
+
+def test_a_helper_that_only_takes_long_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Rates(read=[Rate(str(tmp_path / "rate"), 4096)])
+    source = FarSource(Wanted("local://here", {}, str(tmp_path), rates=slow), quiet)
+    store(source, b"a", b"x" * 4096)
+    before = helper(source).pid
+    source.read(b"a", b"", 0, 4096)
+    monkeypatch.setattr(far, "_LONGEST", 0.1)
+    with pytest.raises(OSError, match="did not answer within"):
+        source.read(b"a", b"", 0, 4096)
+    monkeypatch.undo()
+    source.find(b"")
+    assert helper(source).pid == before
+    source.close()
+
+
+STUCK = """
+from pathlib import Path
+from paddleflow_fuse.sources import helper, local
+from paddleflow_fuse.sources.base import StuckError
+mark = Path({mark!r})
+def find(self, path, really=local.LocalSource.find):
+    if not mark.exists():
+        mark.touch()
+        raise StuckError("all wait")
+    return really(self, path)
+local.LocalSource.find = find
+helper.main()
+"""
+
+
+def test_a_source_that_only_another_process_can_go_on_with_gets_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = STUCK.format(mark=str(tmp_path / "mark"))
+    monkeypatch.setattr(far, "_HELPER", (sys.executable, "-P", "-c", script))
+    source = make(tmp_path)
+    assert source.find(b"").kind is Kind.FOLDER
+    assert (tmp_path / "mark").exists()
+    source.close()
+
+
+def test_what_a_source_is_made_of_may_be_away_for_a_while(tmp_path: Path) -> None:
+    now, tries = [0.0], list[float]()
+
+    def make() -> Source:
+        tries.append(now[0])
+        if now[0] < 7:
+            raise PermissionError(errno.EACCES, "Vault is away")
+        return LocalSource(str(tmp_path))
+
+    made = Made(make, Abilities(keeps=True), lambda: now[0])
+    assert made.abilities.keeps, "known before it is made"
+    made.begin()
+    for moment in (1.0, 6.0, 10.0):
+        now[0] = moment
+        with failing(errno.EACCES):
+            made.find(b"")
+    now[0] = 12.0
+    assert made.find(b"").kind is Kind.FOLDER
+    assert tries == [0, 6, 12]
+    made.close()
 
 
 def test_a_source_that_cannot_be_made_is_told_when_it_is_asked(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,21 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, source: LocalSource
     os.close(descriptor)
     assert (tmp_path / "root/a").read_bytes() == b"before"
     assert [path.name for path in (tmp_path / "root").iterdir()] == ["a"]
+
+
+def test_what_is_private_is_so_from_the_beginning(
+    tmp_path: Path, source: LocalSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes: list[int] = []
+
+    def sendfile(*given: int, really: Callable[..., int] = os.sendfile) -> int:
+        modes.extend(one.stat().st_mode & 0o777 for one in (tmp_path / "root").iterdir())
+        return really(*given)
+
+    monkeypatch.setattr(os, "sendfile", sendfile)
+    store(source, b"a", b"secret", kept=Kept(mode=0o640))
+    assert modes == [0o600]
+    assert (tmp_path / "root/a").stat().st_mode & 0o777 == 0o640
 
 
 def test_what_is_being_written_is_not_listed(tmp_path: Path, source: LocalSource) -> None:
