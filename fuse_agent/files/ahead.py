@@ -22,12 +22,15 @@ class Range(NamedTuple):
 
 
 class Reader:
-    """One who reads a file, by what was read of it so far."""
+    """One who reads a file, by what was read of it so far.
 
-    __slots__ = ("_end", "_jumps", "_run")
+    :ivar begun: up to there all that is worth having was begun, so that not each read looks through the whole window
+    """
+
+    __slots__ = ("_end", "_jumps", "_run", "begun")
 
     def __init__(self) -> None:
-        self._end = self._run = self._jumps = 0
+        self._end = self._run = self._jumps = self.begun = 0
 
     def window(self, asked: Range, most: int) -> int:
         """How many bytes behind what is asked are worth having soon: as many as were read in a row, twice."""
@@ -35,11 +38,16 @@ class Reader:
             self._run += asked.size
             self._end = max(self._end, asked.end)
         else:
-            self._run, self._end = 0, asked.end
+            self._run, self._end, self.begun = 0, asked.end, asked.end
             self._jumps += 1
         if self._jumps >= _JUMPS and self._run < _SLACK:
             return 0
         return min(_FIRST + 2 * self._run, most)
+
+
+def request_size(window: int, most: int) -> int:
+    size = max(min(window // 4, most), _FIRST)
+    return size - size % _FIRST
 
 
 def requests(missing: list[Range], window: int, most: int) -> list[Range]:
@@ -47,8 +55,7 @@ def requests(missing: list[Range], window: int, most: int) -> list[Range]:
 
     :param most: bytes of one request
     """
-    size = max(min(window // 4, most), _FIRST)
-    size -= size % _FIRST
+    size = request_size(window, most)
     return [
         Range(offset, min(size, one.end - offset)) for one in missing for offset in range(one.offset, one.end, size)
     ]

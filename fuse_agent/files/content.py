@@ -9,7 +9,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from .ahead import Range, Reader, overlap, requests, without
+from ..cache.memory import BLOCK
+from .ahead import Range, Reader, joined, overlap, request_size, requests, without
 from .work import Flight
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 # Fetched whole by one request, as soon as anything of it is wanted.
 SMALL: Final = 1 << 20
-# Of memory, where there is no disk: what is asked for and kept as one.
-BLOCK: Final = 1 << 20
 # Requests that one file has on their way.
 _AT_ONCE: Final = 8
 _SECONDS: Final = "blockcache_read_hist_seconds"
@@ -58,19 +57,21 @@ class Content:
         if reader is None:
             reader = self._readers[handle] = Reader()
         window = 0 if self.whole else reader.window(asked, self._keeper.ahead)
-        if len(self._flights) >= _AT_ONCE:
-            window = 0  # nothing would be begun, and to look through all of it for each read takes longer than the read
         began = time.perf_counter()
         found = self._at_hand(asked)
-        self._keeper.read(self, asked, found is not None or not self._missing(asked))
+        missing = self._missing(asked) if found is None else []
+        self._keeper.read(self, asked, not missing)
         if found is not None:
             self._keeper.metrics.see(_SECONDS, time.perf_counter() - began, tier=self.tier)
+            self._pass(asked, window)
         elif self.is_doubtful or self._ahead:
             return self._read_later(asked, window)
-        if window or found is None:
-            # Now, so that who asks next finds it on its way, and it counts as fetched ahead of him.
-            self._fetch(asked, window)
-        return self._arrived(asked) if found is None else found
+        # Now, so that who asks next finds it on its way, and it counts as fetched ahead of him.
+        if without(missing, self._on_the_way):
+            reader.begun = self._fetch(asked, window)
+        elif window:
+            self._fetch_ahead(reader, asked, window)
+        return self._arrived(asked, window) if found is None else found
 
     async def whole_range(self, one: Range, ahead: bool) -> bytes:
         """All of it, from wherever it is.
@@ -101,7 +102,7 @@ class Content:
         if self._ahead:
             await self._ahead.result()
         largest = self._keeper.largest
-        missing = without(self._missing(Range(0, self.size)), [one for one, _flight in self._flights])
+        missing = without(self._missing(Range(0, self.size)), self._on_the_way)
         for one in requests(missing, 4 * largest, largest):
             while len(self._flights) >= _AT_ONCE:
                 await self._flights[0][1].result()
@@ -134,35 +135,60 @@ class Content:
         if self._ahead:
             await self._ahead.result()
         self._fetch(asked, window)
-        return await self._arrived(asked)
+        return await self._arrived(asked, window)
 
-    async def _arrived(self, asked: Range) -> bytes | memoryview:
+    async def _arrived(self, asked: Range, window: int) -> bytes | memoryview:
         for one, flight in list(self._flights):
             if overlap(one, asked):
                 await flight.result()
         began = time.perf_counter()
-        found = await self._keeper.work.ask(self._wait_at_hand, asked)
+        found = self._at_hand(asked)
+        if found is None and self.file is not None:
+            found = await self._keeper.work.ask(self._wait_at_hand, self.file, asked)
         if found is not None:
             self._keeper.metrics.see(_SECONDS, time.perf_counter() - began, tier=self.tier)
-        if found is None:
+            self._pass(asked, window)
+        else:
             # What came was pushed out at once, or never kept.
             found = await self._keeper.direct(self, asked)
         return found
 
-    def _fetch(self, asked: Range, window: int) -> None:
-        """Begins to, as far as it has not."""
-        wanted = Range(asked.offset, min(asked.size + window, self.size - asked.offset))
+    def _pass(self, asked: Range, window: int) -> None:
+        """Of a large file, in order: the kernel has it now."""
+        if window and self.file is None and self.size > SMALL and (asked.end % BLOCK == 0 or asked.end == self.size):
+            self._keeper.memory.passed(self.digest, (asked.end - 1) // BLOCK)
+
+    def _fetch_ahead(self, reader: Reader, asked: Range, window: int) -> None:
+        """What follows what is there or on its way, by large requests; where all was begun nobody looks again."""
+        begun = max(reader.begun, asked.end)
+        room = min(asked.end + window, self.size) - begun
+        if begun + room < self.size:
+            room -= room % request_size(window, self._keeper.largest)
+        if room > 0 and len(self._flights) < _AT_ONCE and not self._ahead and not self.is_doubtful:
+            reader.begun = self._fetch_range(Range(begun, room), asked, window)
+
+    def _fetch(self, asked: Range, window: int) -> int:
+        """What is asked for and what follows, as far as it has not begun; up to where it has then."""
         if self.size <= SMALL:
-            wanted = Range(0, self.size)
-        on_the_way = [one for one, _flight in self._flights]
-        missing = without(self._missing(wanted), on_the_way)
+            return self._fetch_range(Range(0, self.size), asked, window)
+        if len(self._flights) >= _AT_ONCE:
+            window = 0  # no more would be begun, and to look through all of it takes longer than the read
+        return self._fetch_range(Range(asked.offset, min(asked.size + window, self.size - asked.offset)), asked, window)
+
+    def _fetch_range(self, wanted: Range, asked: Range, window: int) -> int:
+        missing = without(self._missing(wanted), self._on_the_way)
         for one in requests(missing, window, self._keeper.largest):
             if len(self._flights) >= _AT_ONCE and not overlap(one, asked):
-                break
+                return one.offset
             self._begin(one)
             if self.size > SMALL:
                 begin = max(one.offset, asked.end)
                 self._keeper.prefetched.fetched(self.digest, Range(begin, one.end - begin))
+        return wanted.end
+
+    @property
+    def _on_the_way(self) -> list[Range]:
+        return [one for one, _flight in self._flights]
 
     def _begin(self, one: Range, of_now: bool = False) -> None:
         async def fly() -> None:
@@ -179,11 +205,8 @@ class Content:
             return [Range(*one) for one in self.file.missing(*wanted)]
         memory = self._keeper.memory
         blocks = range(wanted.offset // BLOCK, -(-wanted.end // BLOCK))
-        return [
-            Range(block * BLOCK, min(BLOCK, self.size - block * BLOCK))
-            for block in blocks
-            if not memory.has(self.digest, block)
-        ]
+        lacking = [number for number in blocks if not memory.has(self.digest, number)]
+        return joined([Range(number * BLOCK, min(BLOCK, self.size - number * BLOCK)) for number in lacking])
 
     def _at_hand(self, asked: Range) -> bytes | memoryview | None:
         """Without waiting for a disk."""
@@ -198,10 +221,9 @@ class Content:
             return None
         return buffer if count == asked.size and self.file.has(*asked) else None
 
-    def _wait_at_hand(self, asked: Range) -> bytes | memoryview | None:
-        file = self.file
-        if file is None:
-            return self._in_memory(asked)
+    @staticmethod
+    def _wait_at_hand(file: File, asked: Range) -> memoryview | None:
+        """In a thread."""
         if not file.use():
             return None
         try:
@@ -210,11 +232,11 @@ class Content:
             file.close()
 
     def _in_memory(self, asked: Range) -> bytes | memoryview | None:
-        parts: list[bytes | memoryview] = []
+        parts: list[memoryview] = []
         for number in range(asked.offset // BLOCK, -(-asked.end // BLOCK)):
             block = self._keeper.memory.get(self.digest, number)
             if block is None:
                 return None
             start = number * BLOCK
-            parts.append(memoryview(block)[max(asked.offset - start, 0) : asked.end - start])
+            parts.append(block[max(asked.offset - start, 0) : asked.end - start])
         return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ..cache.disk import key
 from ..cache.errors import FullError, UsedError
+from ..cache.memory import BLOCK
 from ..nodes.records import StaleError
 from ..sources.base import ChangedError
 from .ahead import Range
-from .content import BLOCK, SMALL, Content
+from .content import SMALL, Content
 from .prefetched import Prefetched
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Contents:
     ) -> None:  # fmt: skip
         self._nodes, self._names, self._source, self._settings = nodes, names, source, settings
         self.work, self.memory, self._disk = work, memory, disk
-        self.largest, self.ahead = settings.block or LARGEST, settings.read_ahead
+        self.largest, self.ahead = min(settings.block or LARGEST, LARGEST), settings.read_ahead
         self.buffer = memoryview(bytearray(settings.largest_read))
         self._contents: OrderedDict[int, Content] = OrderedDict()
         self._is_open, self.metrics, self.prefetched = is_open, metrics, Prefetched(metrics)
@@ -272,12 +273,12 @@ class Contents:
         return None
 
     def _put_in_memory(self, content: Content, one: Range, data: bytes | memoryview) -> bool:
-        """Whether any of it was taken."""
-        taken = False
-        for start in range(0, one.size, BLOCK):
-            block = bytes(data[start : start + BLOCK])
-            taken = self.memory.put(content.digest, (one.offset + start) // BLOCK, block) or taken
-        return taken
+        """Whole blocks; whether any of it was taken. What was meant for the disk need not begin where one does."""
+        first = -(-one.offset // BLOCK)
+        end = one.end if one.end == content.size else one.end // BLOCK * BLOCK
+        if first * BLOCK >= end:
+            return False
+        return self.memory.put(content.digest, first, memoryview(data)[first * BLOCK - one.offset : end - one.offset])
 
     def _get(self, path: bytes, version: bytes, one: Range, of_now: bool) -> bytes | memoryview:
         """

@@ -24,7 +24,11 @@ class Prefetched:
         if one.size <= 0:
             return
         self._metrics.count("prefetch_bytes_total", one.size)
-        self._left.setdefault(digest, []).append(one)
+        left = self._left.setdefault(digest, [])
+        if left and left[-1].end == one.offset:  # or there were a hundred to look through with each read
+            before = left.pop()
+            one = Range(before.offset, before.size + one.size)
+        left.append(one)
         if len(self._left) > _REMEMBERED:
             self.gone(next(iter(self._left)))
 
