@@ -103,8 +103,9 @@ class Metrics:
     """Counted by the thread that serves, but for what requests of a source tell."""
 
     def __init__(self) -> None:
-        self._results: dict[tuple[str, int], int] = {}
-        self._operations: dict[str, Histogram] = {}  # those of the kernel, found without making a key
+        # Of the kernel's: all by operation, which are found without making a key, and beside them those that failed.
+        self._operations: dict[str, Histogram] = {}
+        self._failures: dict[tuple[str, int], int] = {}
         self._durations: dict[tuple[str, Labels], Histogram] = {}
         self._counts: dict[tuple[str, Labels], float] = {}
         self._lock = threading.Lock()
@@ -112,8 +113,9 @@ class Metrics:
 
     def operation(self, name: str, code: int, seconds: float) -> None:
         """Of the kernel's, with the errno of its answer."""
-        key = (name, code)
-        self._results[key] = self._results.get(key, 0) + 1
+        if code:
+            key = (name, code)
+            self._failures[key] = self._failures.get(key, 0) + 1
         histogram = self._operations.get(name)
         if histogram is None:
             histogram = self._operations[name] = self._durations[_OPERATIONS, (("op", name),)] = Histogram()
@@ -147,7 +149,15 @@ class Metrics:
                 self.count("object_request_data_bytes_PUT", one.sent)
 
     def results(self) -> dict[tuple[str, int], int]:
-        return dict(self._results)
+        """How often there was which errno, by operation."""
+        failures = list(self._failures.items())
+        found: dict[tuple[str, int], int] = {}
+        for name, histogram in list(self._operations.items()):
+            failed = {one: count for one, count in failures if one[0] == name}
+            if done := sum(histogram.counts) - sum(failed.values()):
+                found[name, 0] = done
+            found.update(failed)
+        return found
 
     def value(self, name: str, **labels: str) -> float:
         return self._counts.get((name, tuple(labels.items())), 0)
@@ -159,7 +169,7 @@ class Metrics:
     def samples(self) -> list[Sample]:
         found = [
             Sample("fuse_ops_total", count, (("op", name), ("errno", str(code))))
-            for (name, code), count in list(self._results.items())
+            for (name, code), count in self.results().items()
         ]
         for (name, labels), histogram in list(self._durations.items()):
             below = 0

@@ -66,6 +66,14 @@ class Operations:
     def lookup(self, caller: Caller, parent: int, name: bytes, /) -> Soon[Entry | Absent]:
         raise NotImplementedError
 
+    def known_entry(self, _parent: int, _name: bytes, /) -> bytes | None:
+        """The answer to a lookup as the kernel takes it, where it is known; else None, and ``lookup`` is asked. Nothing is asked as often."""
+        return None
+
+    def known_attributes(self, _node: int, /) -> bytes | None:
+        """The answer to a ``getattr``, likewise."""
+        return None
+
     def forget(self, nodes: Sequence[tuple[int, int]], /) -> None:
         """Nodes, and how many lookups of each the kernel takes back."""
 

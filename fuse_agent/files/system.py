@@ -20,6 +20,7 @@ from . import view
 from .content import SMALL
 from .contents import Contents
 from .extended import Extended
+from .glance import Glance
 from .names import Names
 from .opening import Opening
 from .plans import Plans
@@ -88,6 +89,7 @@ class FileSystem(Operations):
             self._nodes, self._source, settings, self._work, self._opens.is_open,
             lambda node: self._writing.status(node) if self._writing else None, parts.metrics, parts.remembered,
         )  # fmt: skip
+        self._glance = Glance(self._nodes, settings, self._names.is_held)
         self._contents = Contents(
             self._nodes, self._names, self._source, self._work, settings, parts.memory, parts.disk, self._opens.is_open,
             parts.metrics,
@@ -137,6 +139,12 @@ class FileSystem(Operations):
 
     def lookup(self, _caller: Caller, parent: int, name: bytes) -> Soon[Entry | Absent]:
         return self._names.lookup(parent, name)
+
+    def known_entry(self, parent: int, name: bytes) -> bytes | None:
+        return self._glance.entry(parent, name)
+
+    def known_attributes(self, node: int) -> bytes | None:
+        return self._glance.attributes(node)
 
     def forget(self, nodes: Sequence[tuple[int, int]]) -> None:
         for node, times in nodes:

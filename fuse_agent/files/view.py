@@ -22,7 +22,7 @@ SECOND: Final = 10**9
 UNSURE: Final = -1
 _TYPES: Final = {Kind.FILE: stat.S_IFREG, Kind.FOLDER: stat.S_IFDIR, Kind.LINK: stat.S_IFLNK, Kind.UNSURE: stat.S_IFREG}
 _BLOCK: Final = 4096
-_FOLDER_SIZE: Final = 4096
+FOLDER_SIZE: Final = 4096
 
 
 class Settings(NamedTuple):
@@ -95,7 +95,7 @@ def owner(caller: Caller, above: Known) -> tuple[int, int]:
 
 
 def attributes(one: Known) -> Attributes:
-    size = _FOLDER_SIZE if stat.S_ISDIR(one.mode) else one.size
+    size = FOLDER_SIZE if stat.S_ISDIR(one.mode) else one.size
     return Attributes(one.number, one.mode, size, one.links, one.uid, one.gid, one.atime, one.mtime, one.ctime)
 
 

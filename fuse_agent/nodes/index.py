@@ -4,11 +4,14 @@ for a million names to be sorted anew (linear hashing: Litwin, 1980)."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from .records import CHAIN, CODE, WORDS
+from .records import CHAIN, CODE, NAME, PARENT, WORDS
 from .region import BITS, NODES, SPLIT, Region
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _FIRST_BITS: Final = 10
 
@@ -16,22 +19,28 @@ _FIRST_BITS: Final = 10
 class Index:
     """Of the records two words are its own: CODE and CHAIN."""
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, text: Callable[[int, int], bytes]) -> None:
+        """
+        :param text: a field of a record
+        """
+        self._text = text
         self._buckets, self._words, self._counters = region.buckets, region.words, region.counters
         self._counters[BITS] = max(self._counters[BITS], _FIRST_BITS)
 
-    @staticmethod
-    def code(parent: int, name: bytes) -> int:
-        return crc32(name, parent)
+    def find(self, folder: int, name: bytes) -> int:
+        """The slot of what a name in the folder of that slot means, 0 for nothing. The kernel asks for nothing else as often."""
+        words, code = self._words, crc32(name, folder)
+        slot: int = self._buckets[self._bucket(code)]
+        while slot:
+            base = slot * WORDS
+            if words[base + CODE] == code and words[base + PARENT] == folder and self._text(slot, NAME) == name:
+                return slot
+            slot = words[base + CHAIN]
+        return 0
 
-    def first(self, code: int) -> int:
-        """The chain's, in which a name with this code is if it is anywhere."""
-        first: int = self._buckets[self._bucket(code)]
-        return first
-
-    def add(self, slot: int, code: int) -> None:
-        words, bucket = self._words, self._bucket(code)
-        base = slot * WORDS
+    def add(self, slot: int, folder: int, name: bytes) -> None:
+        words, code = self._words, crc32(name, folder)
+        base, bucket = slot * WORDS, self._bucket(code)
         words[base + CODE] = code
         words[base + CHAIN] = self._buckets[bucket]
         self._buckets[bucket] = slot

@@ -43,6 +43,9 @@ class State:
     WRITTEN: Final = 8
 
 
+_LIVE: Final = State.LIVE
+
+
 class StaleError(OSError):
     """The number of a node that is gone. Who looks its name up again finds what it means now."""
 
@@ -84,16 +87,18 @@ class Records:
         """
         slot = node & 0xFFFFFFFF
         if slot < MOST_NODES:
-            base = slot * WORDS
-            if self._words[base + STATE] & State.LIVE and self._words[base + _GENERATION] == node >> 32:
+            words, base = self._words, slot * WORDS
+            if words[base + STATE] & _LIVE and words[base + _GENERATION] == node >> 32:
                 return slot
         raise StaleError(node)
 
     def known(self, slot: int) -> Known:
-        mode, uid, gid, size, *rest = _ATTRIBUTES.unpack_from(self._bytes, slot * RECORD)
-        if mode > _MODE:
-            return Known(mode & _MODE, uid, gid, size, *rest)._replace(links=(mode >> _LINKS) + 1)
-        return Known(mode, uid, gid, 0 if S_ISDIR(mode) else size, *rest)
+        found = _ATTRIBUTES.unpack_from(self._bytes, slot * RECORD)
+        mode = found[0]
+        if mode <= _MODE and not S_ISDIR(mode):
+            return tuple.__new__(Known, (*found, 1))  # in a third of the time that it takes by its fields
+        plain = Known(*found)._replace(mode=mode & _MODE, links=(mode >> _LINKS) + 1)
+        return plain._replace(size=0) if S_ISDIR(plain.mode) else plain
 
     def fill(self, slot: int, known: Known) -> None:
         base, long = slot * WORDS, slot * _LONGS

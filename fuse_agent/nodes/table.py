@@ -17,7 +17,6 @@ from .index import Index
 from .records import (
     CHAIN,
     CHILDREN,
-    CODE,
     FIRST,
     LAST,
     LAST_ORDER,
@@ -67,7 +66,7 @@ class Nodes:
         self._kept: list[int] = []  # folders that are listed
         self._words, self._counters = region.words, region.counters
         self._records = Records(region)
-        self._index = Index(region)
+        self._index = Index(region, self._records.text)
         # Not in the region: whoever holds them dies with this process, or tells the next one.
         self._pins: dict[int, int] = {}
         # Of folders and places in their listings, which node was there.
@@ -96,7 +95,7 @@ class Nodes:
 
     def find(self, parent: int, name: bytes) -> int:
         """The node that a name means, or 0 when it is not known to mean any."""
-        slot = self._find(self._records.slot(parent), name)
+        slot = self._index.find(self._records.slot(parent), name)
         if not slot:
             return 0
         self._words[slot * WORDS + STATE] |= State.USED
@@ -107,7 +106,7 @@ class Nodes:
         folder = self._folder(parent)
         with self._marked():
             slot = self._take(folder)
-            before = self._find(folder, name)  # now, since it may have made room
+            before = self._index.find(folder, name)  # now, since it may have made room
             base = slot * WORDS
             self._records.fill(slot, known)
             self._records.put(slot, NAME, name)
@@ -129,7 +128,7 @@ class Nodes:
     def rename(self, node: int, parent: int, name: bytes) -> None:
         slot, folder = self._records.slot(node), self._folder(parent)
         with self._marked():
-            before = self._find(folder, name)
+            before = self._index.find(folder, name)
             if before == slot:
                 return
             if before:
@@ -308,17 +307,6 @@ class Nodes:
     def _name(self, slot: int) -> bytes:
         return self._records.text(slot, NAME)
 
-    def _find(self, folder: int, name: bytes) -> int:
-        words = self._words
-        code = self._index.code(folder, name)
-        slot = self._index.first(code)
-        while slot:
-            base = slot * WORDS
-            if words[base + CODE] == code and words[base + PARENT] == folder and self._name(slot) == name:
-                return slot
-            slot = words[base + CHAIN]
-        return 0
-
     def _enter(self, slot: int, folder: int, name: bytes) -> None:
         """The last of a folder's, under a name that means nothing else."""
         words, base, above = self._words, slot * WORDS, folder * WORDS
@@ -330,7 +318,7 @@ class Nodes:
         words[above + LAST] = slot
         words[above + CHILDREN] += 1
         words[base + STATE] |= State.NAMED
-        self._index.add(slot, self._index.code(folder, name))
+        self._index.add(slot, folder, name)
 
     def _supplant(self, before: int, slot: int, name: bytes) -> None:
         """In the place of the node that the name meant: who reads a listing meets the name once."""
@@ -345,7 +333,7 @@ class Nodes:
         words[following * WORDS + PREVIOUS if following else above + LAST] = slot
         words[above + CHILDREN] += 1
         words[base + STATE] |= State.NAMED
-        self._index.add(slot, self._index.code(folder, name))
+        self._index.add(slot, folder, name)
         self._free_unheld(before)
 
     def _leave(self, slot: int) -> None:

@@ -15,6 +15,7 @@ from .codes import Notify, Open
 _LONGEST = 2**62
 _BLOCK = 512  # of st_blocks, whatever a file system's own are
 _BILLION = 10**9
+_HEADER = layout.REPLY.size
 
 
 class Attributes(NamedTuple):
@@ -55,8 +56,8 @@ class Space(NamedTuple):
     files_free: int
 
 
-def done(number: int, body: bytes = b"") -> bytes:
-    return layout.REPLY.pack(layout.REPLY.size + len(body), 0, number) + body
+def done(number: int, body: bytes | memoryview = b"") -> bytes:
+    return layout.REPLY.pack(_HEADER + len(body), 0, number) + body
 
 
 def failed(number: int, errno: int) -> bytes:
@@ -69,17 +70,17 @@ def header(number: int, size: int) -> bytes:
 
 
 def attributes(found: Attributes, hold: float) -> bytes:
-    return layout.ATTR_OUT.pack(*_span(hold), *_attributes(found))
+    return layout.ATTR_OUT.pack(*span(hold), *numbers(*found))
 
 
 def entry(found: Entry) -> bytes:
-    (name, name_ns), (rest, rest_ns) = _span(found.name_holds), _span(found.attributes_hold)
-    return layout.ENTRY.pack(found.node, 0, name, rest, name_ns, rest_ns, *_attributes(found.attributes))
+    (name, name_ns), (rest, rest_ns) = span(found.name_holds), span(found.attributes_hold)
+    return layout.ENTRY.pack(found.node, 0, name, rest, name_ns, rest_ns, *numbers(*found.attributes))
 
 
 def absent(hold: float) -> bytes:
     """Of a name: the kernel need not ask again that soon."""
-    seconds, nanoseconds = _span(hold)
+    seconds, nanoseconds = span(hold)
     return layout.ENTRY.pack(0, 0, seconds, 0, nanoseconds, 0, *[0] * 16)
 
 
@@ -148,18 +149,22 @@ def resend() -> bytes:
     return notification(Notify.RESEND)
 
 
-def _attributes(found: Attributes) -> tuple[int, ...]:
-    access, access_ns = divmod(found.atime_ns, _BILLION)
-    change, change_ns = divmod(found.mtime_ns, _BILLION)
-    status, status_ns = divmod(found.ctime_ns, _BILLION)
+def numbers(
+    number: int, mode: int, size: int, links: int, uid: int, gid: int, atime_ns: int, mtime_ns: int, ctime_ns: int, device: int = 0
+) -> tuple[int, ...]:  # fmt: skip
+    """Of ``Attributes``, as they lie in an answer."""
+    access, access_ns = divmod(atime_ns, _BILLION)
+    change, change_ns = divmod(mtime_ns, _BILLION)
+    status, status_ns = divmod(ctime_ns, _BILLION)
     return (
-        found.number, found.size, -(-found.size // _BLOCK), access, change, status, access_ns, change_ns, status_ns,
-        found.mode, found.links, found.uid, found.gid, found.device, 4096, 0,
+        number, size, -(-size // _BLOCK), access, change, status, access_ns, change_ns, status_ns,
+        mode, links, uid, gid, device, 4096, 0,
     )  # fmt: skip
 
 
 @cache  # there are as many as options
-def _span(seconds: float) -> tuple[int, int]:
+def span(seconds: float) -> tuple[int, int]:
+    """Seconds and nanoseconds."""
     if seconds >= _LONGEST:
         return _LONGEST, 0
     fraction, whole = math.modf(seconds)

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import inspect
 import logging
 import os
-import time
+from time import perf_counter
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from ..protocol import replies, requests
 from ..protocol.codes import BACKING_CLOSE, BACKING_OPEN, RESENT, Init, Op
-from ..protocol.layout import BACKING
+from ..protocol.layout import BACKING, REQUEST
 from .base import code, late
 from .calls import CALLS, FORGETS, RECORDED, caller
 from .spin import Spin
@@ -32,20 +32,24 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # Beside the data of the largest write: what the kernel demands for a header.
 _HEAD: Final = 4096
-# Requests that are answered in a row before others have their turn.
-_ROW: Final = 32
-# As many of these as one that had to be looked for is worth.
-_LOOKED: Final = 3
+# Seconds in which requests are answered in a row before others have their turn.
+_TURN: Final = 0.0005
 # What the kernel says of a mount that is gone, and of a request that nobody waits for any more.
 _GONE: Final = (errno.ENODEV, errno.ENOTCONN, errno.ECONNABORTED)
 _UNWANTED: Final = errno.ENOENT
 _NAMES: Final = {int(op): op.name for op in Op}
+# What has the same answer always. Python asks with each open() whether a file is a terminal; locks come only where they are to be refused.
+_REFUSED: Final = {
+    int(Op.IOCTL): errno.ENOTTY,
+    **dict.fromkeys(map(int, (Op.GETLK, Op.SETLK, Op.SETLKW)), errno.ENOLCK),
+}
 # What the kernel does by itself from the first such answer on, for the whole mount. Folders are opened: what it kept of their listings
 # it would keep for ever.
-_NEEDLESS: Final = frozenset((Op.OPEN, Op.FLUSH))
-
-
-_LOCKS: Final = frozenset((Op.GETLK, Op.SETLK, Op.SETLKW))
+_NEEDLESS: Final = dict.fromkeys(map(int, (Op.OPEN, Op.FLUSH)), errno.ENOSYS)
+# Numbers, since to compare with a member of an enumeration takes as long as all else that is done to tell what is asked.
+_LOOKUP, _GETATTR = int(Op.LOOKUP), int(Op.GETATTR)
+# Of an answer, up to which it is copied behind its header: two parts cost more.
+_COPIED: Final = 4096
 
 
 class GoneError(Exception):
@@ -68,8 +72,9 @@ class Direct:
         """
         self.agreed = agreed
         self._descriptor, self._longest = descriptor, longest
-        self._needless = _NEEDLESS if Init.NO_OPEN_SUPPORT in agreed else frozenset()
+        self._refused = {**_REFUSED, **(_NEEDLESS if Init.NO_OPEN_SUPPORT in agreed else {})}
         self._buffer = bytearray(agreed.largest + _HEAD)
+        self._buffers = (self._buffer,)
         self._view = memoryview(self._buffer)
         self._waiting: dict[int, trio.CancelScope] = {}
         self._reading, self._ending = trio.CancelScope(), trio.CancelScope()
@@ -115,7 +120,10 @@ class Direct:
         Nothing unasked from within an operation on the same node: the kernel holds what it would have to take.
         """
         try:
-            os.writev(self._descriptor, parts)
+            if len(parts) == 1:
+                os.write(self._descriptor, parts[0])
+            else:
+                os.writev(self._descriptor, parts)
         except OSError as error:
             if error.errno in (*_GONE, _UNWANTED):
                 return False
@@ -145,19 +153,17 @@ class Direct:
         return True
 
     async def _serve(self, operations: Operations, nursery: trio.Nursery) -> None:
-        row = 0
+        ends = perf_counter() + _TURN
         while True:
-            size, row = self._read(), row + 1
+            size = self._read() or self._look()
             if not size:
-                size, row = self._look(), row + _LOOKED
-            if not size:
-                row = 0
                 await trio.lowlevel.wait_readable(self._descriptor)
+                ends = perf_counter() + _TURN
                 continue
-            self._take(operations, nursery, self._view[:size])
-            if row >= _ROW:
-                row = 0
+            self._take(operations, nursery, size)
+            if perf_counter() >= ends:
                 await trio.lowlevel.checkpoint()
+                ends = perf_counter() + _TURN
 
     def _read(self) -> int:
         """Bytes of the next request; 0 when there is none yet.
@@ -166,7 +172,7 @@ class Direct:
         """
         while True:
             try:
-                return os.readv(self._descriptor, [self._buffer])
+                return os.readv(self._descriptor, self._buffers)
             except BlockingIOError:
                 return 0
             except OSError as error:
@@ -177,20 +183,22 @@ class Direct:
 
     def _look(self) -> int:
         """For the next request, as long as it is likely to come at once. Not while clients wait for what others are to do."""
-        if self._waiting or not self.spin.begin(time.perf_counter()):
+        if self._waiting or not self.spin.begin(perf_counter()):
             return 0
         while True:
             os.sched_yield()  # the client may want this very processor
-            size, now = self._read(), time.perf_counter()
+            size, now = self._read(), perf_counter()
             if size:
                 self.spin.came(now)
                 return size
             if not self.spin.goes_on(now):
                 return 0
 
-    def _take(self, operations: Operations, nursery: trio.Nursery, packet: memoryview) -> None:
+    def _take(self, operations: Operations, nursery: trio.Nursery, size: int) -> None:
+        if self._answer_at_once(operations, size):
+            return
         try:
-            self._begin(operations, nursery, requests.parse(packet))
+            self._begin(operations, nursery, requests.parse(self._view[:size]))
         except requests.UnknownOpError as unknown:
             self._refuse(unknown.number, errno.ENOSYS)
         except requests.MalformedError as malformed:
@@ -198,13 +206,31 @@ class Direct:
             if malformed.number:
                 self._refuse(malformed.number, errno.EIO)
 
+    def _answer_at_once(self, operations: Operations, size: int) -> bool:
+        """What is asked most, without anything in between. What is odd about a request is found on the long way, when this answers
+        nothing."""
+        begun = perf_counter()
+        length, op, number, node, _uid, _gid, _pid, extensions, _padding = REQUEST.unpack_from(self._buffer)
+        if length != size or extensions:
+            return False
+        try:
+            if op == _LOOKUP and not self._buffer[size - 1]:
+                body = operations.known_entry(node, bytes(self._view[REQUEST.size : size - 1]))
+            elif op == _GETATTR:
+                body = operations.known_attributes(node)
+            else:
+                return False
+        except Exception:  # noqa: BLE001 (it is raised again on the long way, and told there)
+            return False
+        if body is None:
+            return False
+        self.tell(replies.done(number, body))
+        self.observe(_NAMES[op], 0, perf_counter() - begun)
+        return True
+
     def _begin(self, operations: Operations, nursery: trio.Nursery, request: Request) -> None:
-        if request.op == Op.IOCTL:  # Python asks with each open() whether a file is a terminal
-            self._refuse(request.number, errno.ENOTTY)
-        elif request.op in self._needless:
-            self._refuse(request.number, errno.ENOSYS)
-        elif request.op in _LOCKS:  # they come only where they are to be refused
-            self._refuse(request.number, errno.ENOLCK)
+        if request.op in self._refused:
+            self._refuse(request.number, self._refused[request.op])
         elif request.op in CALLS:
             if not (request.resent and self._is_answered(request)):
                 self._call(operations, nursery, request)
@@ -222,10 +248,10 @@ class Direct:
 
     def _call(self, operations: Operations, nursery: trio.Nursery, request: Request) -> None:
         call, pack = CALLS[request.op]
-        begun = time.perf_counter()
+        begun = perf_counter()
         try:
             found = call(operations, caller(request), request)
-            if inspect.iscoroutine(found):
+            if type(found) is CoroutineType:
                 scope = trio.CancelScope(deadline=trio.current_time() + self._longest)
                 self._waiting[request.number] = scope  # now, since it may be interrupted before it is begun
                 # What it was asked outlives the buffer; what it was given, an operation has taken by now.
@@ -272,8 +298,11 @@ class Direct:
 
     def _succeed(self, request: Request, body: bytes | memoryview, begun: float) -> None:
         self._record(request, 0, body)
-        self.tell(replies.header(request.number, len(body)), body)
-        self.observe(_NAMES[request.op], 0, time.perf_counter() - begun)
+        if len(body) <= _COPIED:
+            self.tell(replies.done(request.number, body))
+        else:
+            self.tell(replies.header(request.number, len(body)), body)
+        self.observe(_NAMES[request.op], 0, perf_counter() - begun)
 
     def _fail(self, request: Request, error: Exception, begun: float) -> None:
         self._answer(request, code(error, f"{_NAMES[request.op]} of node {request.node}"), begun)
@@ -281,7 +310,7 @@ class Direct:
     def _answer(self, request: Request, failed: int, begun: float) -> None:
         self._record(request, failed)
         self._refuse(request.number, failed)
-        self.observe(_NAMES[request.op], failed, time.perf_counter() - begun)
+        self.observe(_NAMES[request.op], failed, perf_counter() - begun)
 
     def _refuse(self, number: int, failed: int) -> None:
         self.tell(replies.failed(number, failed))
