@@ -42,7 +42,7 @@ _STEP: Final = 8 * PIECE
 def key(fs_id: str, object_key: bytes, version: bytes, size: int) -> bytes:
     """Of one version of one object."""
     parts = (os.fsencode(fs_id), object_key, version, b"%d" % size)
-    return blake2b(b"".join(b"%d:%s" % (len(part), part) for part in parts), digest_size=KEY).digest()
+    return blake2b(b"".join([b"%d:%s" % (len(part), part) for part in parts]), digest_size=KEY).digest()
 
 
 class Disk:

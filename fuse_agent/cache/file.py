@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .entries import TRUSTED, WHOLE
 from .pieces import Pieces, bounds, checksums, count, runs
@@ -14,6 +14,8 @@ from .store import cost, note, punch, write
 
 if TYPE_CHECKING:
     from .room import Room
+
+_NOTHING: Final = Used(0, 0)
 
 
 class File:
@@ -26,6 +28,10 @@ class File:
     :ivar big: it never becomes whole; its oldest pieces make room for others
     """
 
+    __slots__ = (
+        "_closing", "_filled", "_notes", "_pieces", "_room", "_trusted", "big", "descriptor", "entry", "held", "size", "users",
+    )  # fmt: skip
+
     def __init__(self, room: Room, entry: int, size: int, descriptor: int, notes: int, pieces: Pieces | None) -> None:
         """
         :param notes: the descriptor of its map, -1 of a whole one
@@ -34,7 +40,7 @@ class File:
         self.entry, self.size, self.descriptor = entry, size, descriptor
         self.big = size > room.largest
         self.users = 1
-        self.held = Used(0, 0)
+        self.held = _NOTHING
         self._room, self._notes, self._pieces = room, notes, pieces
         self._trusted = pieces is None and bool(room.entries.flags[entry] & TRUSTED)
         self._filled = deque(pieces.present) if pieces and self.big else deque()

@@ -225,8 +225,9 @@ class Room:
         """Nobody has it open any more; the lock is held."""
         if file.entry:
             del self.opened[file.entry]
-        self._held = self._held.minus(file.held)
-        self.give(file.held)
+        if any(file.held):
+            self._held = self._held.minus(file.held)
+            self.give(file.held)
 
     def refusal(self, reason: str) -> FullError:
         self.counters.refused += 1

@@ -31,6 +31,10 @@ class Content:
     :ivar late: it was fetched for who opened it, and nobody has read it since
     """
 
+    __slots__ = (
+        "_ahead", "_flights", "_keeper", "_readers", "digest", "file", "late", "node", "path", "size", "version",
+    )  # fmt: skip
+
     def __init__(self, keeper: Contents, node: int, version: bytes, size: int, digest: bytes) -> None:
         self.node, self.version, self.size, self.digest = node, version, size, digest
         self.path = b""  # by which it was last known

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..cache.file import File
     from ..cache.memory import Memory
     from ..metrics import Metrics
+    from ..nodes.records import Known
     from ..nodes.table import Nodes
     from ..sources.base import Source
     from .names import Names
@@ -40,6 +41,8 @@ LARGEST: Final = 8 << 20
 # Of a larger one memory keeps what was read last: what the disk tier has to know of each piece would be too much.
 _LARGEST_KEPT: Final = 256 << 30
 _SECONDS: Final = "blockcache_write_hist_seconds"
+_HITS: Final = ("blockcache_hits", "blockcache_hit_bytes")
+_MISSES: Final = ("blockcache_miss", "blockcache_miss_bytes")
 
 
 class _Put(NamedTuple):
@@ -72,6 +75,12 @@ class Contents:
         self.buffer = memoryview(bytearray(settings.largest_read))
         self._contents: OrderedDict[int, Content] = OrderedDict()
         self._is_open, self.metrics, self.prefetched = is_open, metrics, Prefetched(metrics)
+        # Times and bytes, by whether it was there and whether a disk keeps it.
+        self._counted = {
+            (hit, tier == "disk"): (metrics.counter(times, tier=tier), metrics.counter(read, tier=tier))
+            for hit, times, read in ((True, *_HITS), (False, *_MISSES))
+            for tier in ("disk", "memory")
+        }
 
     def read(self, content: Content, asked: Range, hit: bool) -> None:
         hit, content.late = hit and not content.late, False
@@ -90,9 +99,9 @@ class Contents:
             content.late = content.late or missed
 
     def _count(self, content: Content, hit: bool, size: int) -> None:
-        count = self.metrics.count
-        count("blockcache_hits" if hit else "blockcache_miss", tier=content.tier)
-        count("blockcache_hit_bytes" if hit else "blockcache_miss_bytes", size, tier=content.tier)
+        times, read = self._counted[hit, content.file is not None]
+        times.value += 1
+        read.value += size
 
     def of(self, node: int) -> Content:
         content = self._contents.get(node)
@@ -103,8 +112,9 @@ class Contents:
 
     def leave(self, node: int, handle: int) -> None:
         """Nobody reads it by that handle any more."""
-        if node in self._contents:
-            self._contents[node].leave(handle)
+        content = self._contents.get(node)
+        if content is not None:
+            content.leave(handle)
             self._contents.move_to_end(node)
             self._trim()
 
@@ -303,16 +313,19 @@ class Contents:
             raise ChangedError(path) from None
 
     def _find(self, node: int) -> Content:
-        size, digest = self._nodes.known(node).size, self.digest(node)
-        content = Content(self, node, self._nodes.version(node), size, digest)
-        content.file = self._open(digest, size)
-        content.path = self._names.path(node)
+        known, version, path = self._nodes.known(node), self._nodes.version(node), self._names.path(node)
+        digest = self._digest(known, version, path)
+        content = Content(self, node, version, known.size, digest)
+        content.file = self._open(digest, known.size)
+        content.path = path
         return content
 
     def digest(self, node: int) -> bytes:
         """By which what it holds is kept."""
-        known, version = self._nodes.known(node), self._nodes.version(node)
-        return key(self._settings.identity, self._names.path(node), version or b"%x" % known.mtime, known.size)
+        return self._digest(self._nodes.known(node), self._nodes.version(node), self._names.path(node))
+
+    def _digest(self, known: Known, version: bytes, path: bytes) -> bytes:
+        return key(self._settings.identity, path, version or b"%x" % known.mtime, known.size)
 
     def _open(self, digest: bytes, size: int) -> File | None:
         """A small one is put there whole when it was fetched, which is much less work than to fill it."""

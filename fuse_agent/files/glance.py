@@ -46,4 +46,6 @@ class Glance:
 
 def _numbers(known: Known) -> tuple[int, ...]:
     mode, uid, gid, size, number, mtime, ctime, atime, _holds, _name_holds, links = known
-    return replies.numbers(number, mode, view.FOLDER_SIZE if S_ISDIR(mode) else size, links, uid, gid, atime, mtime, ctime)
+    return replies.numbers(
+        number, mode, view.FOLDER_SIZE if S_ISDIR(mode) else size, links, uid, gid, atime, mtime, ctime
+    )

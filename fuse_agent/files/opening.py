@@ -56,6 +56,8 @@ class _Flags(NamedTuple):
 _READ = _Flags(Open.KEEP_CACHE | Open.NOFLUSH, Open.PASSTHROUGH | Open.NOFLUSH)
 _WRITTEN = _Flags(Open.NOFLUSH, Open.PASSTHROUGH | Open.NOFLUSH)
 _STAGED = _Flags(Open(0), Open.PASSTHROUGH)
+# Of an open that is not one to read alone.
+_WRITES: Final = os.O_ACCMODE | os.O_TRUNC
 
 
 class Opening:
@@ -74,7 +76,8 @@ class Opening:
         self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
         self._source, self._settings, self._writing = source, settings, writing
         self._extended = extended
-        self._bind, self._metrics, self.ends = bind, metrics, False
+        self._bind, self.ends = bind, False
+        self._counted = [metrics.counter("opens_total", mode=mode) for mode in ("cached", "passthrough")]
         self._neighbours = Neighbours(nodes)
         # Of what is worth fetching ahead.
         self._least = 0 if settings.relaxed else _ASKED
@@ -104,16 +107,18 @@ class Opening:
             raise IsADirectoryError(errno.EISDIR, "a folder is not opened as a file")
         if caller.again and (opened := self._opens.asked(caller.number)):
             return self._as_before(opened)
-        if self._writing and (stage := self._writing.of(node)):
+        writing = self._writing
+        stage = writing.of(node) if writing else None
+        if stage and writing:
             if stage.note.overtaken:
                 raise StaleError(node)  # what it holds is for those who have it open
             if stage.poisoned and not self._opens.writers(node):
-                self._give_up(node, self._writing)
-        if flags & os.O_ACCMODE != os.O_RDONLY or flags & os.O_TRUNC:
+                self._give_up(node, writing)
+        if flags & _WRITES:
             return self._open_to_write(caller, node, flags, self._begin())
-        if self._writing and (stage := self._writing.of(node)):
-            if self._writing.is_doubtful(node):
-                return self._open_doubtful(caller, node, self._writing)
+        if stage and writing:
+            if writing.is_doubtful(node):
+                return self._open_doubtful(caller, node, writing)
             return self._opened_stage(caller, node, stage, writes=False)
         if self._is_fresh(node) or (self._settings.relaxed and known.holds > view.now()):
             content = self._contents.of(node)
@@ -151,8 +156,11 @@ class Opening:
         return self._opened(caller, node, content, missed)
 
     def fetch_after(self, node: int, missed: bool) -> None:
+        others = self._neighbours.after(node, missed)
+        if not others:
+            return
         row = []
-        for other in self._neighbours.after(node, missed):
+        for other in others:
             known = self._nodes.known(other)
             if stat.S_ISREG(known.mode) and self._least < known.size <= SMALL and not self._names.is_held(other):
                 content = self._contents.of(other)
@@ -180,7 +188,7 @@ class Opening:
 
     def _is_fresh(self, node: int) -> bool:
         """Once."""
-        return self._fresh.pop(node, 0) > view.now()
+        return node in self._fresh and self._fresh.pop(node) > view.now()
 
     def _opened(self, caller: Caller, node: int, content: Content, missed: bool = False) -> Handle:
         file = content.file
@@ -188,7 +196,7 @@ class Opening:
         flags = _WRITTEN if self._nodes.was_written(node) else _READ
         below = Below(content.digest, whole) if whole else None
         handle = self._handle(caller, node, whole.descriptor if whole else None, flags, below=below)
-        self._contents.opened(content, missed, Open.PASSTHROUGH in handle.flags)
+        self._contents.opened(content, missed, bool(handle.backing))
         return handle
 
     def _opened_stage(self, caller: Caller, node: int, stage: Stage, writes: bool) -> Handle:
@@ -207,9 +215,9 @@ class Opening:
         handle = self._opens.open(node, caller.number, writes=writes, stage=stage, bind=bind, below=below)
         if not was_open:
             self._nodes.pin(node)
-        self._metrics.count("opens_total", mode=handle.mode.name.lower())
-        by_kernel = handle.mode is Mode.PASSTHROUGH
-        return Handle(handle.number, flags.passthrough if by_kernel else flags.cached, handle.backing)
+        by_kernel = bool(handle.backing)
+        self._counted[by_kernel].value += 1
+        return Handle(handle.number, flags[by_kernel], handle.backing)
 
     async def _open_to_write(self, caller: Caller, node: int, flags: int, writing: Writing) -> Handle:
         empties = bool(flags & os.O_TRUNC)

@@ -93,12 +93,10 @@ class Records:
         raise StaleError(node)
 
     def known(self, slot: int) -> Known:
-        found = _ATTRIBUTES.unpack_from(self._bytes, slot * RECORD)
-        mode = found[0]
-        if mode <= _MODE and not S_ISDIR(mode):
-            return tuple.__new__(Known, (*found, 1))  # in a third of the time that it takes by its fields
-        plain = Known(*found)._replace(mode=mode & _MODE, links=(mode >> _LINKS) + 1)
-        return plain._replace(size=0) if S_ISDIR(plain.mode) else plain
+        mode, uid, gid, size, *rest = _ATTRIBUTES.unpack_from(self._bytes, slot * RECORD)
+        kind = mode & _MODE
+        # By its fields it would take three times as long.
+        return tuple.__new__(Known, (kind, uid, gid, 0 if S_ISDIR(kind) else size, *rest, (mode >> _LINKS) + 1))
 
     def fill(self, slot: int, known: Known) -> None:
         base, long = slot * WORDS, slot * _LONGS

@@ -56,10 +56,12 @@ def parse(packet: bytes | bytearray | memoryview) -> Request:
     if end < start:
         raise MalformedError(number, f"{Op(op).name} with a body of {size - REQUEST.size} bytes")
     fixed = shape.fixed.unpack_from(view, REQUEST.size)
-    if not shape.names:
-        if not shape.data and end != start:
-            raise MalformedError(number, f"{Op(op).name} with {end - start} bytes too many")
+    if not shape.names and shape.data:
         return Request(op, number, node, uid, gid, pid, fixed, (), view[start:end])
+    if not shape.names:
+        if end != start:
+            raise MalformedError(number, f"{Op(op).name} with {end - start} bytes too many")
+        return Request(op, number, node, uid, gid, pid, fixed)
     body = bytes(view[start:end])
     *names, rest = body.split(b"\0", shape.names)
     if len(names) != shape.names or not all(names) or (rest and not shape.data):

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     Pack = Callable[[Request, Any], bytes | memoryview]
 
 _BILLION: Final = 10**9
+# Of a request's number, what it keeps when it comes again.
+_SAME: Final = RESENT - 1
 
 
 def caller(request: Request) -> Caller:
-    return Caller(request.uid, request.gid, request.pid, request.number & ~RESENT, request.resent)
+    number = request.number
+    return Caller(request.uid, request.gid, request.pid, number & _SAME, number > _SAME)
 
 
 def changes(request: Request) -> Changes:

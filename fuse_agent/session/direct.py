@@ -15,7 +15,7 @@ import trio
 
 from ..protocol import replies, requests
 from ..protocol.codes import BACKING_CLOSE, BACKING_OPEN, RESENT, Init, Op
-from ..protocol.layout import BACKING, REQUEST
+from ..protocol.layout import BACKING, REQUEST, SHAPES
 from .base import code, late
 from .calls import CALLS, FORGETS, RECORDED, caller
 from .spin import Spin
@@ -48,6 +48,7 @@ _REFUSED: Final = {
 _NEEDLESS: Final = dict.fromkeys(map(int, (Op.OPEN, Op.FLUSH)), errno.ENOSYS)
 # Numbers, since to compare with a member of an enumeration takes as long as all else that is done to tell what is asked.
 _LOOKUP, _GETATTR = int(Op.LOOKUP), int(Op.GETATTR)
+_GETATTR_SIZE: Final = REQUEST.size + SHAPES[Op.GETATTR].fixed.size
 # Of an answer, up to which it is copied behind its header: two parts cost more.
 _COPIED: Final = 4096
 
@@ -216,7 +217,7 @@ class Direct:
         try:
             if op == _LOOKUP and not self._buffer[size - 1]:
                 body = operations.known_entry(node, bytes(self._view[REQUEST.size : size - 1]))
-            elif op == _GETATTR:
+            elif op == _GETATTR and size == _GETATTR_SIZE:
                 body = operations.known_attributes(node)
             else:
                 return False
@@ -297,7 +298,8 @@ class Direct:
             self.results.end(request.number & ~RESENT, failed, body)
 
     def _succeed(self, request: Request, body: bytes | memoryview, begun: float) -> None:
-        self._record(request, 0, body)
+        if request.op in RECORDED:
+            self._record(request, 0, body)
         if len(body) <= _COPIED:
             self.tell(replies.done(request.number, body))
         else:

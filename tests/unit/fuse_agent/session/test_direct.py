@@ -18,7 +18,7 @@ import trio.testing
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.results import Results
 from paddleflow_fuse.operations import Absent, Caller, Operations
-from paddleflow_fuse.protocol import layout
+from paddleflow_fuse.protocol import layout, replies
 from paddleflow_fuse.protocol.agree import Agreed
 from paddleflow_fuse.protocol.codes import RESENT, Init, Notify, Op
 from paddleflow_fuse.protocol.replies import Attributes, Entry, Handle
@@ -130,6 +130,42 @@ def test_what_is_known_is_answered_and_who_asked_is_told() -> None:
         ]
 
     trio.run(test)
+
+
+def test_what_is_known_is_answered_as_it_lies_there_and_all_else_by_who_is_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Knows(Slow):
+        def known_entry(self, parent: int, name: bytes) -> bytes | None:
+            if name == b"defect":
+                raise ZeroDivisionError
+            return b"entry of %d" % parent if name == b"known" else None
+
+        def known_attributes(self, node: int) -> bytes | None:
+            return b"attributes of %d" % node
+
+    async def test() -> None:
+        operations, observed = Knows(), list[tuple[str, int]]()
+        with connected() as (kernel, descriptor):
+            session = Direct(descriptor, AGREED)
+            session.observe = lambda name, code, _seconds: observed.append((name, code))
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(session.serve, operations)
+                for op, body, answer in (
+                    (Op.LOOKUP, b"known\0", (0, b"entry of 9")),
+                    (Op.GETATTR, bytes(16), (0, b"attributes of 9")),
+                    (Op.LOOKUP, b"name\0", (0, replies.absent(9))),
+                    (Op.LOOKUP, b"defect\0", (errno.EIO, b"")),
+                    (Op.LOOKUP, b"known", (errno.EIO, b"")),
+                ):
+                    number = await kernel.ask(op, body, node=9)
+                    assert await kernel.answer() == (number, *answer)
+                await kernel.ask(Op.DESTROY)
+        assert observed == [("LOOKUP", 0), ("GETATTR", 0), ("LOOKUP", 0), ("LOOKUP", errno.EIO)]
+        assert len(operations.callers) == 2
+
+    trio.run(test)
+    assert sum(record.exc_info is not None for record in caplog.records) == 1
 
 
 def test_who_waits_holds_up_nobody() -> None:
