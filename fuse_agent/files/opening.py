@@ -334,8 +334,8 @@ class Opening:
             await self._confirm(node)
             return
         stage = await self._stage(node, writing, size == 0)
-        await writing.truncate(node, stage, size)
         try:
+            await writing.truncate(node, stage, size)
             await writing.store(node)
         finally:
             await writing.close(node)

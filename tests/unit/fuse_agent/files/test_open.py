@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An open of what was replaced, as the kernel goes about it: it looks the name up again, but only once."""
+"""Opens of what was replaced, as the kernel goes about it: it looks the name up again, but only once. And sizes that are set without one."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import errno
 import inspect
 import os
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
+from paddleflow_fuse.files.stage import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
-from paddleflow_fuse.operations import Caller
+from paddleflow_fuse.operations import Caller, Changes
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
+
+from tests.support.source_suite import failing
 
 SIZE = 2 << 20
 
@@ -56,3 +60,24 @@ def test_what_is_replaced_again_and_again_is_opened_all_the_same(region: Region)
             assert refused.value.errno == errno.ESTALE
 
     trio.run(test)
+
+
+def test_nothing_stays_staged_for_a_size_that_no_file_can_have(region: Region, tmp_path: Path) -> None:
+    who, source = Caller(0, 0, 1, 2), ObjectSource(MemoryStore(), "")
+    source.store(b"file", -1, 0)
+
+    async def test() -> None:
+        async with trio.open_nursery() as nursery:
+            parts = Parts(
+                Nodes(region), Opens(region, lambda _number: False), source, Memory(1 << 20), staging=Staging(tmp_path)
+            )
+            files = FileSystem(nursery, parts, Settings())
+            found = files.lookup(who, 1, b"file")
+            node = (await found if inspect.isawaitable(found) else found).node
+            with failing(errno.EFBIG):
+                await files.setattr(who, node, Changes(size=(1 << 63) - 1))
+            nursery.cancel_scope.cancel()  # of what watches over what stays, if anything did
+
+    trio.run(test)
+    assert list(tmp_path.iterdir()) == []
+    assert source.find(b"file").size == 0
