@@ -28,9 +28,9 @@ _LOG = logging.getLogger(__name__)
 # Keys of the metadata in which users' attributes are kept, and those of s3fs, which are read too.
 _MODE, _UID, _GID, _MTIME, _LINK = "pfs-mode", "pfs-uid", "pfs-gid", "pfs-mtime-ns", "pfs-symlink"
 _XATTRS = "pfs-xattrs"
-# Of the 2 KiB that S3 takes as metadata of one object, without what the others of ours may take.
+# Of the 2 KiB that S3 takes as metadata of one object, without what the others of ours may take. A target is kept as hexadecimal digits.
 LONGEST_XATTRS = 1800
-LONGEST_TARGET = 4095
+LONGEST_TARGET = LONGEST_XATTRS // 2
 # Names of a folder that are told to who wants to know whether there is one: it is asked the less often, the more they are.
 _SOME = 64
 

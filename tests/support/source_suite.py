@@ -200,12 +200,15 @@ class SourceSuite:
         assert source.target(b"moved") == target
         with failing(errno.EEXIST):
             source.link(b"moved", b"x")
+        source.link(b"long", b"x" * 900)
+        assert source.target(b"long") == b"x" * 900
         with failing(errno.ENAMETOOLONG):
-            source.link(b"long", b"x" * 4096)
+            source.link(b"longer", b"x" * 4096)
         store(source, b"file")
         with failing(errno.EINVAL):
             source.target(b"file")
         source.remove(b"moved")
+        source.remove(b"long")
 
     def test_many_names_are_listed_once_each(self, source: Source) -> None:
         wanted = [b"%05d" % index for index in range(2100)]

@@ -32,6 +32,7 @@ _NUMBERS: Final[Mapping[str, int]] = {
     "NoSuchBucket": errno.EIO,  # not that the file is gone
     "EntityTooLarge": errno.EFBIG,
     "KeyTooLongError": errno.ENAMETOOLONG,
+    "MetadataTooLarge": errno.E2BIG,
     "XMinioInvalidObjectName": errno.EINVAL,
     "XMinioInvalidResourceName": errno.EINVAL,
     "InvalidURI": errno.EINVAL,
@@ -57,6 +58,7 @@ _REMEDIES: Final[Mapping[str, str]] = {
     ),
     _ARCHIVED: "restore it from the archive first",
     "KeyTooLongError": "take a shorter name",
+    "MetadataTooLarge": "give it fewer or shorter extended attributes",
     _UNTRUSTED: "have its certificate signed by one whom this machine trusts, or set insecureSkipVerify",
     "EntityTooLarge": "take a store that takes objects of this size",
     **dict.fromkeys(_QUOTA, "remove something, or raise the bucket's quota"),

@@ -28,11 +28,12 @@ from tests.support.source_suite import failing
 SIZE = 2 << 20
 
 
+async def done(found: Any) -> Any:
+    return await found if inspect.isawaitable(found) else found
+
+
 def test_what_is_replaced_again_and_again_is_opened_all_the_same(region: Region) -> None:
     who, source = Caller(0, 0, 1, 2), ObjectSource(MemoryStore(), "")
-
-    async def done(found: Any) -> Any:
-        return await found if inspect.isawaitable(found) else found
 
     def replace(by: bytes) -> None:
         with tempfile.TemporaryFile() as file:
@@ -72,10 +73,9 @@ def test_nothing_stays_staged_for_a_size_that_no_file_can_have(region: Region, t
                 Nodes(region), Opens(region, lambda _number: False), source, Memory(1 << 20), staging=Staging(tmp_path)
             )
             files = FileSystem(nursery, parts, Settings())
-            found = files.lookup(who, 1, b"file")
-            node = (await found if inspect.isawaitable(found) else found).node
+            node = (await done(files.lookup(who, 1, b"file"))).node
             with failing(errno.EFBIG):
-                await files.setattr(who, node, Changes(size=(1 << 63) - 1))
+                await done(files.setattr(who, node, Changes(size=(1 << 63) - 1)))
             nursery.cancel_scope.cancel()  # of what watches over what stays, if anything did
 
     trio.run(test)

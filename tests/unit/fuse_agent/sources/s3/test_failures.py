@@ -101,6 +101,7 @@ def test_an_answer_that_stops_is_cut_off(tried: Tried, key: str) -> None:
         (refused(507, "XMinioStorageFull"), errno.ENOSPC, "give the store more room"),
         (refused(400, "XMinioAdminBucketQuotaExceeded"), errno.EDQUOT, "raise the bucket's quota"),
         (refused(400, "KeyTooLongError"), errno.ENAMETOOLONG, "take a shorter name"),
+        (refused(400, "MetadataTooLarge"), errno.E2BIG, "fewer or shorter extended attributes"),
         (refused(400, "InvalidArgument"), errno.EIO, "400 InvalidArgument: because; see whether the store is well"),
         (refused(507, "StorageFull"), errno.ENOSPC, "give the store more room"),
         (refused(501, "NotImplemented"), errno.EIO, "501 NotImplemented"),
