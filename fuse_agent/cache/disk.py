@@ -150,9 +150,10 @@ class Disk:
         finally:
             file.close()
 
-    def adopt(self, key: bytes, path: Path, descriptor: int) -> None:
+    def adopt(self, key: bytes, path: Path, descriptor: int, goes_on: Callable[[], object] = lambda: None) -> None:
         """A whole file that lies there, and that nobody writes to any more, is the cache's from now on. For a thread: it reads all of it.
 
+        :param goes_on: asked again and again; what it raises ends this, and nothing has happened
         :raises FullError:
         """
         room, size = self._room, os.fstat(descriptor).st_size
@@ -160,6 +161,7 @@ class Disk:
         with room.taking(wanted) as coming:
             sums = array("I")
             for offset in range(0, size, _STEP):
+                goes_on()
                 sums.extend(checksums(memoryview(os.pread(descriptor, _STEP, offset))))
             os.fchmod(descriptor, 0o444)
             with room.lock, suppress(FileNotFoundError):  # somebody removed it
@@ -222,9 +224,12 @@ class Disk:
                 **asdict(room.counters),
             }
 
-    def close(self) -> None:
-        """After the last has filled. What is open stays so until it is closed. All is on the disk then, which may take a while."""
-        self._keeper.end()
+    def close(self, lasts: bool = True) -> None:
+        """After the last has filled. What is open stays so until it is closed.
+
+        :param lasts: all is on the disk then, which may take a while; else it is believed by who begins before the machine dies
+        """
+        self._keeper.end(lasts)
 
     def _begin(self, key: bytes, size: int) -> File | None:
         """None when it is there by now, or being removed."""

@@ -56,7 +56,7 @@ class Keeper:
                 self._settle()
         self._thread.start()
 
-    def end(self) -> None:
+    def end(self, lasts: bool) -> None:
         self._ended.set()
         self._room.pressed.set()
         self._thread.join()
@@ -69,13 +69,18 @@ class Keeper:
         if not well or not written:
             return  # the next one counts
         try:
-            self._store.sync()
-            self._write_state(clean=True)
+            if lasts:
+                self._store.sync()
+            self._write_state(lasts, clean=lasts, ended=True)
         except OSError as error:
             _LOG.warning("The cache in %s is compared with its checksums next time: %s", room.folder, error)
 
-    def _write_state(self, clean: bool = False) -> None:
-        self._store.write_state({"boot": self._boot, "clean": clean, "doubt": self._doubts})
+    def _write_state(self, lasts: bool, clean: bool = False, ended: bool = False) -> None:
+        """
+        :param ended: all that the index knows is right as long as the machine lives; ``clean`` when it died, too
+        """
+        state = {"boot": self._boot, "clean": clean, "ended": ended, "doubt": self._doubts}
+        self._store.write_state(state, lasts)
 
     def _begin(self, again: bool = False) -> bool:
         """
@@ -88,20 +93,21 @@ class Keeper:
         room.punches = store.probe()
         state = store.read_state()
         before, clean = str(state.get("boot", "")), state.get("clean") is True
+        ended = clean or (before == self._boot and state.get("ended") is True)
         distrusts = before != self._boot and not clean
         self._doubts = distrusts or state.get("doubt") is True
         if room.index:
             room.index.close()
         index = Index(room.folder, room.limits.files, distrusts, room.lock, room.trouble, check=again)
         # Before anything is written, and not sooner: who finds it believes what stands in the index.
-        self._write_state()
+        self._write_state(lasts=clean or before != self._boot)
         boot = _digest(self._boot)
         believed = [boot, _digest(before)] if clean else [boot]
         whole = len(index.entries)
         for used, key in store.filling():
             self._add_filling(index, key, int(used), [] if again else believed)
         room.settle(store, index, boot, len(index.entries) - whole)
-        return clean and not index.anew and not again
+        return ended and not index.anew and not again
 
     def _add_filling(self, index: Index, key: bytes, used: int, believed: list[bytes]) -> None:
         """What fills is gone on with, unless nothing is there of it."""
@@ -200,7 +206,7 @@ class Keeper:
                 return False
         if self._doubts:
             self._doubts = False
-            self._write_state()
+            self._write_state(lasts=True)
         return not self._ended.is_set()
 
     def _count_lost(self, entry: int) -> bool:

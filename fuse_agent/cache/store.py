@@ -225,15 +225,19 @@ class Store:
                 return {}
         return found if isinstance(found, dict) else {}
 
-    def write_state(self, state: dict[str, Any]) -> None:
-        """It is on the disk then, since what follows is only to be believed with it."""
+    def write_state(self, state: dict[str, Any], lasts: bool) -> None:
+        """
+        :param lasts: it is on the disk then, since what follows is only to be believed with it
+        """
         descriptor = os.open(_STATE + _NEW, _WRITE | os.O_CREAT | os.O_TRUNC, 0o600, dir_fd=self._root)
         with os.fdopen(descriptor, "wb") as file:
             file.write(json.dumps(state).encode())
             file.flush()
-            os.fsync(descriptor)
+            if lasts:
+                os.fsync(descriptor)
         os.rename(_STATE + _NEW, _STATE, src_dir_fd=self._root, dst_dir_fd=self._root)
-        os.fsync(self._root)
+        if lasts:
+            os.fsync(self._root)
 
     def _names(self, folder: str) -> list[str]:
         descriptor = os.open(folder, _READ | os.O_DIRECTORY, dir_fd=self._root)

@@ -90,10 +90,10 @@ class Closing:
 
     async def _endure(self, stage: Stage, node: int) -> None:
         with suppress(OSError):  # else it endures the death of the agent alone
-            await self._work.change(sync, stage.path)
+            await self._work.ask(sync, stage.path)
             if self._stages.get(node) is stage and not self._opens.writers(node):
                 stage.say(boot="")
-                await self._work.change(sync, note_path(self._folder, stage.number))
+                await self._work.ask(sync, note_path(self._folder, stage.number))
 
     def _drop(self, node: int, stage: Stage, mapped: bool) -> None:
         """It lacks a part: what was there before stays."""
@@ -128,12 +128,13 @@ class Closing:
 
         def keep() -> None:
             try:
-                self._contents.adopt(digest, stage.path, stage.descriptor)
+                self._contents.adopt(digest, stage.path, stage.descriptor, trio.from_thread.check_cancelled)
+                stage.unname()
             finally:
-                stage.remove()
+                stage.close()
 
-        with trio.CancelScope(shield=True):  # else it would be found, and stored again
-            await self._work.change(keep)
+        # Another worker does not wait for it: what that finds is stored, and it removes it.
+        await self._work.change(keep)
 
     def _overtake(self, node: int, stage: Stage) -> None:
         """Once nobody has it open."""

@@ -156,11 +156,11 @@ class Contents:
         self._disk.give(content.digest, content.file, path)
         self.drop(content.node)
 
-    def adopt(self, digest: bytes, path: Path, descriptor: int) -> None:
+    def adopt(self, digest: bytes, path: Path, descriptor: int, goes_on: Callable[[], object]) -> None:
         """In a thread. A file that lies there holds just that, and is kept where there is room for it."""
         if self._disk is not None and self._settings.block:
             with suppress(FullError):
-                self._disk.adopt(digest, path, descriptor)
+                self._disk.adopt(digest, path, descriptor, goes_on)
 
     def forget(self, node: int) -> bool:
         """What is kept of it; whether anything may have been. Who has it open reads on."""

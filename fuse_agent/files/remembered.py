@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 NAMES, WELL = "names", "names-well"  # the file, and the mark of a good end
+_LASTS: Final = "on the disk"
 _LAYOUT: Final = 1
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS run (boot TEXT NOT NULL);
@@ -205,9 +206,10 @@ class Remembered:
     def status(self) -> dict[str, Any]:
         return {"file": str(self._path), "off": self.off, "folders": self.folders, "bytes": self._size}
 
-    def close(self, well: bool) -> None:
+    def close(self, well: bool, lasts: bool = True) -> None:
         """
         :param well: nothing is changed here any more, and all that was is known
+        :param lasts: all is on the disk then; else it is believed by who begins before the machine dies
         """
         self._tasks.put(None)
         self._thread.join()
@@ -216,9 +218,12 @@ class Remembered:
             self._closing.close()  # which also brings what is written into the one file
         if well and not self.off:
             try:
-                _sync(self._path, os.O_RDONLY)
-                _sync(self._folder / WELL, os.O_WRONLY | os.O_CREAT)
-                _sync(self._folder, os.O_RDONLY)
+                if lasts:
+                    _sync(self._path)
+                (self._folder / WELL).write_text(_LASTS if lasts else self._clock().boot, encoding="ascii")
+                if lasts:
+                    _sync(self._folder / WELL)
+                    _sync(self._folder)
             except OSError as error:
                 _LOG.warning("the listings in %s are not kept for the next mount: %s", self._path, error)
         self.off = self.off or "It was closed."
@@ -307,10 +312,12 @@ class Remembered:
 
     def _open(self) -> None:
         well = self._folder / WELL
-        believed = well.exists()
-        if believed:  # on the disk, too: who finds it believes all that lies there
+        mark = well.read_text(encoding="ascii", errors="replace") if well.exists() else ""
+        believed = mark in (_LASTS, self._clock().boot)
+        if mark:
             well.unlink()
-            _sync(self._folder, os.O_RDONLY)
+        if mark == _LASTS:  # on the disk, too: who finds it believes all that lies there
+            _sync(self._folder)
         try:
             self._load(believed)
         except sqlite3.DatabaseError as error:
@@ -406,9 +413,9 @@ def _label(path: bytes, ns: int, number: int) -> bytes:
     return b"%d %d %s" % (ns, number, path)
 
 
-def _sync(path: Path, flags: int) -> None:
+def _sync(path: Path) -> None:
     """It is on the disk then."""
-    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         os.fsync(descriptor)
     finally:

@@ -179,7 +179,7 @@ async def begin(given: Given) -> AsyncIterator[Served]:
     made = await trio.to_thread.run_sync(_make, given)
     session, disk = given.session, made.disk
     session.spin = Spin(made.spin)
-    is_well = False
+    is_well = lasts = False
     try:
         async with trio.open_nursery() as nursery:
             parts = Parts(
@@ -202,12 +202,12 @@ async def begin(given: Given) -> AsyncIterator[Served]:
             yield served
             nursery.cancel_scope.cancel()
         files.close()
-        is_well = True
+        is_well, lasts = True, served.is_over  # else clients wait for the worker after this one
     finally:
         if made.remembered is not None:
-            made.remembered.close(is_well)
+            made.remembered.close(is_well, lasts)
         if disk is not None:
-            disk.close()
+            disk.close(lasts)
     if made.cleans and served.is_over:
         await trio.to_thread.run_sync(_clean, made, given.busy)
 

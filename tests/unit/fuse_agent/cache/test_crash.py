@@ -10,11 +10,14 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from paddleflow_fuse.cache.keeper import Keeper
 from paddleflow_fuse.cache.pieces import PIECE
+from paddleflow_fuse.cache.store import Store
 
-from tests.support.caches import Opened, content, eventually, is_right, keep, key_of, killed, opened, taken
+from tests.support.caches import PATIENCE, Opened, content, eventually, is_right, keep, key_of, killed, opened, taken
 
 FILES = {"small": 5000, "one": PIECE, "big": 5 * PIECE + 9}
 
@@ -255,6 +258,37 @@ def test_a_clean_end_is_believed_by_the_next_run_of_the_machine(folder: Path) ->
         file = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
         assert file.has(0, PIECE)
         file.close()
+
+
+def test_what_another_worker_goes_on_with_need_not_be_on_the_disk(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients wait for that one: what is believed in the same run of the machine is not brought to the disk first, nor counted."""
+    write, lasting = Store.write_state, list[bool]()
+
+    def writes(store: Store, state: dict[str, Any], lasts: bool) -> None:
+        lasting.append(lasts)
+        write(store, state, lasts)
+
+    with opened(folder, boot="first") as disk:
+        keep(disk, "small", FILES["small"])
+    one = Opened(folder, boot="first")
+    keep(one.disk, "one", FILES["one"])
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "write_state", writes)
+        patched.setattr(Store, "sync", lambda _store: pytest.fail("it waits for all that is written to that disk"))
+        patched.setattr(Keeper, "_count", lambda _keeper: pytest.fail("it counts"))
+        one.disk.close(lasts=False)
+        one.claim.release()
+        one = Opened(folder, boot="first")
+        assert one.disk.settled.wait(PATIENCE)
+        assert lasting == [False, False]
+    assert all(is_right(one.disk, name, FILES[name]) for name in ("small", "one"))
+    one.disk.close(lasts=False)
+    one.claim.release()
+    flip(object_of(folder, "one", FILES["one"]))
+    with opened(folder, boot="second") as disk:
+        assert not disk.verify(key_of("one", FILES["one"]))
 
 
 def lost(index: Path) -> None:

@@ -305,6 +305,22 @@ def test_a_file_of_another_layout_is_made_anew_and_said(
     assert "layout 77, but this release reads 1" in caplog.text
 
 
+@pytest.mark.parametrize("dies", [False, True])
+def test_what_another_worker_goes_on_with_need_not_be_on_the_disk(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, dies: bool
+) -> None:
+    with opened(tmp_path, clock) as names:
+        keep(names, b"a", b"file")
+    names = Remembered(tmp_path, HOLD, changes=True, clock=clock)
+    monkeypatch.setattr(os, "fsync", lambda _file: pytest.fail("it waits for the disk"))
+    names.close(well=True, lasts=False)
+    if dies:
+        clock.boot = "another"
+    with opened(tmp_path, clock, well=False) as names:
+        assert listed(names, b"a") == (None if dies else [b"file"])
+    assert not (tmp_path / WELL).exists()
+
+
 def test_where_nothing_can_be_written_nothing_is_kept_and_one_line_says_so(
     tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:

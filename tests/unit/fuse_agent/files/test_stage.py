@@ -7,6 +7,7 @@ import errno
 import inspect
 import os
 import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ from paddleflow_fuse.nodes.records import ROOT
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
-from paddleflow_fuse.operations import Caller
+from paddleflow_fuse.operations import Caller, Changes
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource, Options
 
 from tests.support.caches import opened
+from tests.support.granted import until
 
 PATIENCE = 30.0
 WHO = Caller(0, 0, 1, 2)
@@ -133,3 +135,49 @@ def test_what_is_set_while_a_file_is_copied_to_be_written_is_stored_with_it(
     trio.run(write)
     assert source.xattrs(b"moved") == {b"user.before": b"1", b"user.now": b"2"}
     assert bytes(source.read(b"moved", b"", 0, 100)) == b"Content"
+
+
+def test_another_worker_does_not_wait_until_what_was_written_is_cached(
+    tmp_path: Path, region: Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To take it in is to read all of it; what is left over is stored, and nothing that the next one would store."""
+    source = ObjectSource(MemoryStore(), "")
+    size, reading, goes_on, steps = 16 << 20, trio.Event(), threading.Event(), list[int]()
+    pread = os.pread
+
+    def slow(descriptor: int, length: int, offset: int) -> bytes:
+        steps.append(offset)
+        trio.from_thread.run_sync(reading.set)
+        goes_on.wait(PATIENCE)
+        return pread(descriptor, length, offset)
+
+    async def serve(work: Callable[[FileSystem], Awaitable[None]]) -> None:
+        with opened(tmp_path / "cache") as disk:
+            async with trio.open_nursery() as nursery:
+                staging = Staging(tmp_path / "staging")
+                parts = Parts(Nodes(region), Opens(region, lambda _n: False), source, Memory(1 << 20), disk, staging)
+                await work(files := FileSystem(nursery, parts, Settings()))
+                nursery.cancel_scope.cancel()
+                goes_on.set()
+            files.close()
+
+    async def write(files: FileSystem) -> None:
+        entry, handle = await answer(files.create(WHO, ROOT, b"file", 0o644, os.O_RDWR))
+        await answer(files.setattr(WHO, entry.node, Changes(size=size)))
+        await answer(files.flush(WHO, entry.node, handle.number))
+        monkeypatch.setattr("paddleflow_fuse.cache.disk.os.pread", slow)
+        await answer(files.release(WHO, entry.node, handle.number))
+        await reading.wait()
+
+    async def look(_files: FileSystem) -> None:
+        def is_empty() -> bool:
+            return not list((tmp_path / "staging").iterdir())
+
+        await trio.to_thread.run_sync(until, "what was left is removed", is_empty)
+
+    trio.run(serve, write)
+    assert len(steps) == 1, "of many"
+    monkeypatch.undo()
+    version = source.find(b"file").version
+    trio.run(serve, look)
+    assert source.find(b"file").version == version
