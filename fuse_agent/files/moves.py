@@ -134,6 +134,7 @@ class Moves:
         if self._nodes.find(*old) == node:
             if target and target != node:
                 self._writing.dropped(target)
+                self._nodes.mark_removed(target)
             self._nodes.rename(node, *new)
             self._writing.moved()
         if not stat.S_ISDIR(self._nodes.known(node).mode):

@@ -107,6 +107,8 @@ class Opening:
             raise IsADirectoryError(errno.EISDIR, "a folder is not opened as a file")
         if caller.again and (opened := self._opens.asked(caller.number)):
             return self._as_before(opened)
+        if self._nodes.is_replaced(node):
+            raise StaleError(node)  # as the kernel knew its name, or had moved it: it looks that up again
         writing = self._writing
         stage = writing.of(node) if writing else None
         if stage and writing:

@@ -8,6 +8,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Any, Final
 
+from ..nodes.records import StaleError
 from ..sources.base import ChangedError, Kept, Kind
 from . import view
 from .moves import Moves
@@ -40,6 +41,8 @@ class Tree:
         self._nodes, self._names, self._contents, self._writing = nodes, names, contents, writing
         self._source, self._settings, self._work, self._results = source, settings, work, results
         self._moves = Moves(nodes, names, contents, writing, source, work, plans)
+        # Whose rename was last sent back to look its name up again: not twice in a row, so that it comes to an end.
+        self._sent_back: tuple[int, bytes] | None = None
 
     async def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
         path = self._names.below(parent, name)
@@ -195,7 +198,13 @@ class Tree:
                 with self._names.moving(before, after):
                     await self._moves.moved(begun, old, new)
             return
+        known = self._nodes.find(*old)
         node = await self._there(*old)
+        if not begun and known and node and node != known and self._sent_back != old:
+            self._sent_back = old
+            # The kernel would go on to take the new name for what it knew: it looks the old one up again, and renames that.
+            raise StaleError(known)
+        self._sent_back = None
         target = await self._there(*new)
         if not node:
             raise FileNotFoundError(errno.ENOENT, "it is not there", before)
@@ -294,4 +303,5 @@ class Tree:
         self._names.changed(parent)
         if self._nodes.find(parent, name) == node:
             self._writing.dropped(node)
+            self._nodes.mark_removed(node)
             self._nodes.unname(node)

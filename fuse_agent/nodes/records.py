@@ -41,6 +41,7 @@ class State:
     NAMED: Final = 2  # its name means it; one that was renamed over, removed or replaced is reached by number alone
     USED: Final = 4  # since the hand came by
     WRITTEN: Final = 8
+    REMOVED: Final = 16  # who removed its name, or moved another there, was the kernel
 
 
 _LIVE: Final = State.LIVE

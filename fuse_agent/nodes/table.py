@@ -261,6 +261,15 @@ class Nodes:
         """By passthrough, it may be: what the kernel keeps of it need not be what it is now."""
         self._words[self._records.slot(node) * WORDS + STATE] |= State.WRITTEN
 
+    def mark_removed(self, node: int) -> None:
+        """The kernel is about to know that its name is gone."""
+        self._words[self._records.slot(node) * WORDS + STATE] |= State.REMOVED
+
+    def is_replaced(self, node: int) -> bool:
+        """Whether its name is gone, or means something else, and the kernel need not know."""
+        state = self._words[self._records.slot(node) * WORDS + STATE]
+        return not state & (State.NAMED | State.REMOVED)
+
     def was_written(self, node: int) -> bool:
         return bool(self._words[self._records.slot(node) * WORDS + STATE] & State.WRITTEN)
 
