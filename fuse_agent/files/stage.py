@@ -24,6 +24,7 @@ import trio
 
 from ..cache.claim import BESIDE, boot_id
 from .ahead import Range
+from .marks import Marks
 from .notes import Note, Stored, note_path, read_note, write_note
 
 if TYPE_CHECKING:
@@ -64,9 +65,11 @@ class Stage:
     :ivar watched: closed by all, and somebody looks whether it is mapped still
     """
 
-    def __init__(self, folder: Path, number: int, descriptor: int, note: Note, present: mmap.mmap | None) -> None:
+    def __init__(
+        self, folder: Path, number: int, descriptor: int, note: Note, present: mmap.mmap | None, marks: Marks
+    ) -> None:
         self._folder, self.number, self.descriptor, self.note = folder, number, descriptor, note
-        self._present = present
+        self._present, self._marks = present, marks
         self.retried = self.watched = self.found = self.torn = False
         self.lock = trio.Lock()  # of what is written, filled or stored
         self._noting = threading.Lock()
@@ -80,8 +83,25 @@ class Stage:
         return self.note.poisoned
 
     def poison(self, error: OSError) -> None:
-        with suppress(OSError):  # as the disk is full
-            self.say(poisoned=error.errno or errno.EIO)
+        """It lacks a part from now on, whatever its disk takes still: nobody stores it."""
+        code = error.errno or errno.EIO
+        try:
+            self._say(poisoned=code)
+        except OSError as failed:
+            if failed.errno != errno.ENOENT:  # else what it would be of is gone
+                self._mark(code, failed)
+
+    def _mark(self, code: int, failed: OSError) -> None:
+        try:
+            self._marks.put(self.number, code)
+            until = "it is not stored as long as this machine runs"
+        except OSError as error:
+            until = f"it is not stored by this process, but would be by the next one, as this is kept nowhere else either ({error})"
+        _LOG.error(
+            "a write to a file failed, and its disk takes no note of that: %s. Free space there or mount it writable, and write the file"
+            " again; where the agent is to begin anew before, remove what is staged path=%r file=%s reason=%r",
+            until, self.note.path, self.path, str(failed),
+        )  # fmt: skip
 
     @property
     def path(self) -> Path:
@@ -187,17 +207,19 @@ class Stage:
 
     def say(self, **changes: Any) -> None:
         """What is another from now on, complete or not at all. From any thread: nobody's words are lost by another's."""
+        try:
+            self._say(**changes)
+        except OSError as error:
+            # Somebody removed the folder, and with it what a note would be of; or nothing can be written there any more.
+            if error.errno not in (errno.ENOENT, errno.EROFS):
+                raise
+
+    def _say(self, **changes: Any) -> None:
         with self._noting:
             note = self.note._replace(**changes)
-            if note == self.note:
-                return
-            self.note = note
-            try:
+            if note != self.note:
+                self.note = note
                 write_note(self._folder, self.number, note)
-            except OSError as error:
-                # Somebody removed the folder, and with it what a note would be of; or nothing can be written there any more.
-                if error.errno not in (errno.ENOENT, errno.EROFS):
-                    raise
 
     def begin_as(self, source: File, size: int, times: tuple[int, int]) -> bool:
         """All of a cached file, which the source has. In a thread. It removes itself when that fails.
@@ -317,7 +339,8 @@ class Stage:
 
     def unname(self) -> None:
         """Nobody finds it any more; its room is given back when it is closed."""
-        _remove(self._folder, self.number)
+        if _remove(self._folder, self.number):
+            self._marks.drop(self.number)
 
     def close(self) -> None:
         if self._present is not None:
@@ -328,13 +351,17 @@ class Stage:
 class Staging:
     """The folder of what is written, of one mount."""
 
-    def __init__(self, folder: Path, claimed: Callable[[], None] = lambda: None, boot: str = "") -> None:
+    def __init__(
+        self, folder: Path, claimed: Callable[[], None] = lambda: None, boot: str = "", marks: Path | None = None
+    ) -> None:
         """
         :param claimed: makes sure that the folder above is ours still, which somebody may have removed
         :param boot: another text after the machine has started anew; the kernel's own by default
+        :param marks: a folder on another disk, which is empty after that
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder, self._claimed, self.boot = folder, claimed, boot or boot_id()
+        self._marks = Marks(marks, folder)
         self._tidy()
         self._last = max((int(one.stem) for one in folder.iterdir() if one.stem.isdecimal()), default=0)
 
@@ -351,6 +378,7 @@ class Staging:
             self._claimed()
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._last += 1
+        self._marks.drop(self._last)  # of a folder that was removed
         try:
             return self._begin(self._last, note._replace(boot=self.boot), give)
         except BaseException:
@@ -380,7 +408,7 @@ class Staging:
                     os.posix_fallocate(file.fileno(), 0, -(-note.base // PIECE))
                 present = _mapped(map_)
             undoing.pop_all()
-        return Stage(self.folder, number, descriptor, note, present)
+        return Stage(self.folder, number, descriptor, note, present, self._marks)
 
     def open(self, number: int) -> Stage:
         """One that another process began.
@@ -389,9 +417,11 @@ class Staging:
         :raises ValueError: when its note cannot be read
         """
         note = read_note(self.folder, number)
+        note = note._replace(poisoned=note.poisoned or self._marks.get(number))
         descriptor = os.open(self.folder / str(number), os.O_RDWR | os.O_CLOEXEC)
         map_ = self.folder / f"{number}{_MAP}"
-        stage = Stage(self.folder, number, descriptor, note, _mapped(map_) if map_.exists() else None)
+        present = _mapped(map_) if map_.exists() else None
+        stage = Stage(self.folder, number, descriptor, note, present, self._marks)
         stage.found, stage.torn = True, note.boot not in ("", self.boot)
         return stage
 
@@ -418,7 +448,8 @@ def sum_if_compared(descriptor: int, size: int) -> int:
     return found
 
 
-def _remove(folder: Path, number: int) -> None:
+def _remove(folder: Path, number: int) -> bool:
+    """Whether it is gone."""
     try:
         for path in (folder / str(number), folder / f"{number}{_MAP}", note_path(folder, number)):
             path.unlink(missing_ok=True)
@@ -430,6 +461,8 @@ def _remove(folder: Path, number: int) -> None:
             folder,
             number,
         )
+        return False
+    return True
 
 
 def _mapped(path: Path) -> mmap.mmap:

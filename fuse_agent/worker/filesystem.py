@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _OWNER: Final = "owner"
 _RUN: Final = "/run/paddleflow/fuse"
+_MARKS: Final = "lacking"
 # Of a disk, where nothing else is said.
 _SHARE: Final = 2
 # Where a file system tells no number of files that it can hold.
@@ -158,7 +159,9 @@ def _make(given: Given) -> _Made:
         disk, limits = None, _limits(folder, wanted)
         if wanted.mount["data-cache-path"].rstrip("/") and settings.block:
             disk = Disk(owned, limits, int(model.seconds(wanted.mount["data-cache-expire"])))
-        staging = None if settings.read_only else Staging(folder / STAGING, owned.renew)
+        staging = None
+        if not settings.read_only:
+            staging = Staging(folder / STAGING, owned.renew, marks=Path(told.get("run", _RUN), _MARKS))
     except (OSError, HeldError, ForeignError, configured.OptionsError) as error:
         raise RefusedError(str(error)) from error
     memory = Memory(_memory(model.size(wanted.mount["memory-cache-size"])))

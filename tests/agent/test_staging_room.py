@@ -294,3 +294,27 @@ def test_on_a_disk_that_became_read_only_all_is_read_and_what_was_written_is_sto
     assert agent.status()["worker_pid"] != worker
     assert said.count("Mount its disk writable; it comes back by itself") == 1
     assert "a write to a file failed, so what the source has stays path=b'torn'" in said
+
+
+def test_what_a_disk_that_became_read_only_cut_off_is_not_stored_by_the_next_mount(
+    agent: Command, disk: SmallDisk
+) -> None:
+    """Of which nothing could be noted there, nor removed."""
+    source = mount(agent, passthrough="false")
+    (source / "torn").write_bytes(b"old, and whole")
+    torn = os.open(agent.point / "torn", os.O_WRONLY | os.O_TRUNC)
+    os.write(torn, b"new")
+    disk.sync()
+    disk.spoil()
+    with failing(errno.EROFS):
+        os.write(torn, b" and more")
+    with failing(errno.EROFS):
+        os.close(torn)
+    assert (source / "torn").read_bytes() == b"old, and whole"
+    assert agent.said().count("its disk takes no note of that: it is not stored as long as this machine runs") == 1
+    agent("umount", str(agent.point))
+    disk.repair()
+    assert [one.read_bytes() for one in staged(agent)] == [b"new"]
+    mount(agent, passthrough="false")
+    until("nothing is left", lambda: staged(agent) == [])
+    assert (source / "torn").read_bytes() == (agent.point / "torn").read_bytes() == b"old, and whole"

@@ -7,11 +7,13 @@ import errno
 import logging
 import os
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
+from paddleflow_fuse.files.marks import Marks
 from paddleflow_fuse.files.notes import Note
 from paddleflow_fuse.files.stage import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
@@ -62,7 +64,9 @@ def put(source: ObjectSource, path: bytes, data: bytes) -> bytes:
         return source.store(path, file.fileno(), len(data)).version
 
 
-def begin_anew(region: Region, source: ObjectSource, staging: Path, open_: int = 0) -> list[str]:
+def begin_anew(
+    region: Region, source: ObjectSource, staging: Path, open_: int = 0, marks: Path | None = None
+) -> list[str]:
     """What waits for a person, when all else is stored.
 
     :param open_: how many stay, since somebody has them open
@@ -74,7 +78,7 @@ def begin_anew(region: Region, source: ObjectSource, staging: Path, open_: int =
     async def begin() -> list[str]:
         async with trio.open_nursery() as nursery:
             opens = Opens(region, lambda _number: False)
-            parts = Parts(Nodes(region), opens, source, Memory(1 << 20), staging=Staging(staging))
+            parts = Parts(Nodes(region), opens, source, Memory(1 << 20), staging=Staging(staging, marks=marks))
             files = FileSystem(nursery, parts, Settings())
             await trio.to_thread.run_sync(until, "all else is stored", is_stored)
             nursery.cancel_scope.cancel()
@@ -195,3 +199,47 @@ def test_what_a_full_disk_cut_off_is_not_stored_after_a_crash(
     assert list(tmp_path.iterdir()) == []
     said = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert [line.partition(" path=")[2] for line in said] == ["b'file'; write it again", "b'new'; write it again"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("code", [errno.EROFS, errno.ENOSPC, errno.EIO])
+def test_what_no_note_could_be_taken_of_is_not_stored_after_a_crash(
+    region: Region, tmp_path: Path, source: ObjectSource, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, code: int, kept: bool,
+) -> None:  # fmt: skip
+    """A disk that takes nothing more; ``kept`` where there is another."""
+
+    def fail(*_args: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    marks = tmp_path / "run/lacking" if kept else None
+    staging = Staging(tmp_path / "staging", marks=marks)
+    version = put(source, b"file", b"old")
+    stage = staging.begin(Note(b"file", version))
+    stage.write(0, b"lacks a part")
+    with monkeypatch.context() as patched:
+        patched.setattr("paddleflow_fuse.files.stage.write_note", fail)
+        stage.poison(OSError(errno.ENOSPC, "the disk took no more"))
+    assert stage.poisoned == errno.ENOSPC, "for as long as this one lives"
+    stage.close()
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert f"path=b'file' file={stage.path}" in line
+    assert ("not stored as long as this machine runs" if kept else "would be by the next one") in line
+    again = Staging(tmp_path / "staging", marks=marks).open(stage.number)
+    assert again.poisoned == (errno.ENOSPC if kept else 0)
+    again.close()
+    if marks is None:
+        return
+    begin_anew(region, source, tmp_path / "staging", marks=marks)
+    assert content(source, b"file") == b"old"
+    assert list(marks.iterdir()) == []
+
+
+def test_a_mark_of_a_folder_that_was_removed_is_of_no_other_file(tmp_path: Path) -> None:
+    marks, folder = tmp_path / "marks", tmp_path / "staging"
+    Marks(marks, folder).put(1, errno.EROFS)
+    with (
+        closing(Staging(folder, marks=marks).begin(Note(b"file"))),
+        closing(Staging(folder, marks=marks).open(1)) as stage,
+    ):
+        assert not stage.poisoned
