@@ -73,7 +73,7 @@ test: env deps ## Run everything: lint, unit, agent, api, cluster, molecule; end
 
 .PHONY: test-extended
 test-extended: env deps ## Run everything, with the tests that are too heavy for every change
-	@tools/system-packages default-jre-headless krb5-admin-server krb5-kdc
+	@tools/system-packages btrfs-progs default-jre-headless krb5-admin-server krb5-kdc
 	@PADDLEFLOW_EXTENDED=1 $(dev)/python -m tools.stages $(STAGES)
 
 .PHONY: lint

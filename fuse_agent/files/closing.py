@@ -47,7 +47,7 @@ class Closing:
         """Who closes it is forgotten before it is stored: who comes after a worker that dies in between has to know."""
         stage = self._stages.get(node)
         if stage is not None and not stage.seems_stored():
-            stage.say(waits=True)
+            stage.say_if_it_can(waits=True)
 
     async def close(self, node: int) -> None:
         """Nobody has it open for writing any more."""
@@ -79,7 +79,7 @@ class Closing:
     def _try_again(self, node: int, stage: Stage) -> None:
         if not stage.retried:
             stage.retried = True
-            stage.say(waits=True)
+            stage.say_if_it_can(waits=True)
             self._work.soon(partial(self._retry, node, stage))
 
     async def endure(self) -> None:
@@ -114,7 +114,7 @@ class Closing:
             if not stage.watched:
                 stage.watched = True
                 self._work.soon(partial(self._watch, node, stage))
-            stage.say(waits=True)
+            stage.say_if_it_can(waits=True)
             return
         del self._stages[node]
         if stage.whole and stage.seems_stored() and self._nodes.parent(node) and not stage.poisoned:

@@ -23,7 +23,7 @@ class Overtaken:
 
     def add(self, stage: Stage, why: str = "was overtaken by a newer version") -> None:
         """Nobody has it open any more."""
-        stage.say(overtaken=True, waits=True)
+        stage.say_if_it_can(overtaken=True, waits=True)
         missing = sum(one.size for one in stage.missing(Range(0, stage.note.base)))
         self._notes[stage.number] = (stage.note.path, missing)
         _LOG.error(

@@ -70,7 +70,7 @@ class Stage:
     ) -> None:
         self._folder, self.number, self.descriptor, self.note = folder, number, descriptor, note
         self._present, self._marks = present, marks
-        self.retried = self.watched = self.found = self.torn = False
+        self.retried = self.watched = self.found = self.torn = self._complained = False
         self.lock = trio.Lock()  # of what is written, filled or stored
         self._noting = threading.Lock()
 
@@ -214,6 +214,19 @@ class Stage:
             if error.errno not in (errno.ENOENT, errno.EROFS):
                 raise
 
+    def say_if_it_can(self, **changes: Any) -> None:
+        """Of what has happened already. It holds for this process also where the disk takes no note of it, as a full one that copies what is
+        written over."""
+        try:
+            self.say(**changes)
+        except OSError as error:
+            if not self._complained:
+                self._complained = True
+                _LOG.error(
+                    "what becomes of a staged file cannot be noted, so a worker after this one may not know it: free space on its disk"
+                    " path=%r file=%s reason=%r", self.note.path, self.path, str(error),
+                )  # fmt: skip
+
     def _say(self, **changes: Any) -> None:
         with self._noting:
             note = self.note._replace(**changes)
@@ -261,7 +274,7 @@ class Stage:
     def rebase(self, **changes: Any) -> None:
         """What is here is what the source has, of which this says the version: what is written from now on is new."""
         if self._present is None or not self._folder.exists():  # it was removed, and more is sent than has to be
-            self.say(**changes)
+            self.say_if_it_can(**changes)
             return
         size = self.status().st_size
         more = -(-size // PIECE) - len(self._present)
@@ -272,7 +285,7 @@ class Stage:
             unfinished.rename(map_)
             self._present.close()
             self._present = _mapped(map_)
-        self.say(**changes, base=size)
+        self.say_if_it_can(**changes, base=size)
         # Last: until then who finds it sends more than has to be sent.
         self._present[:] = self._present[:].replace(bytes([_WRITTEN]), bytes([_FILLED]))
 

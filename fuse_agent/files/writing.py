@@ -255,7 +255,7 @@ class Writing:
         except OSError as error:
             self.failures += 1
             if isinstance(error, OvertakenError):
-                stage.say(overtaken=True)
+                stage.say_if_it_can(overtaken=True)
                 if stage.note.alone:
                     self._names.bulk.contested(self._nodes.parent(node))
                 # Its name means what the source has from now on.
@@ -308,19 +308,19 @@ class Writing:
         """Names were changed: what is stored later goes where they are now."""
         for node, stage in self._stages.items():
             if self._nodes.parent(node):
-                stage.say(path=self._names.path(node))
+                stage.say_if_it_can(path=self._names.path(node))
 
     def dropped(self, node: int) -> None:
         """Its name is gone: nobody stores it, nor does a mount after this one."""
         stage = self._stages.get(node)
         if stage:
-            stage.say(path=b"")
+            stage.say_if_it_can(path=b"")
 
     def replaces(self, node: int, version: bytes) -> None:
         """What the source has under its name is of that version."""
         stage = self._stages.get(node)
         if stage:
-            stage.say(before=version)
+            stage.say_if_it_can(before=version)
 
     @asynccontextmanager
     async def still(self, *nodes: int) -> AsyncIterator[None]:

@@ -18,6 +18,7 @@ from paddleflow_fuse.sources.s3.options import Options
 from tests.support.agent_command import Command
 from tests.support.minio import KEYS, Minio, minio
 from tests.support.shown import assert_nowhere
+from tests.support.vault import SECRET_ID, stand_in
 
 READERS = 300
 WRONG = "neither-this-nor-that-0123456789"
@@ -121,3 +122,42 @@ def test_keys_that_are_lent_are_replaced_under_a_mount_and_shown_nowhere(
             assert server.client.get_object(Bucket=bucket.bucket, Key=f"{number}")["Body"].read() == b"written"
     secret = [held[name] for held in (first, second) for name in ("secretKey", "sessionToken")]
     assert_nowhere(agent, [*secret, WRONG, "Signature=", "Security-Token"])
+
+
+@pytest.mark.parametrize("method", ["token", "approle"])
+def test_what_vault_is_asked_with_and_what_it_lends_is_shown_nowhere(
+    agent: Command, server: Minio, bucket: Options, method: str
+) -> None:
+    """Also while it refuses, and all of it is logged."""
+    with stand_in() as vault:
+        vault.engine("secret", 2)
+        vault.put("secret", "team/corpus", {"id": KEYS.key, "key": KEYS.secret})
+        connection = {"url": vault.url}
+        if method == "token":
+            connection |= {"token": vault.token}
+        else:
+            role, secret = vault.approle("agent", "secret/data/team/corpus")
+            connection |= {"auth_method": "approle", "role_id": role, "secret_id": secret}
+        pointer = {"path": "team/corpus", "keys": {"accessKey": "id", "secretKey": "key"}}
+        agent.mount(
+            f"s3://{bucket.bucket}",
+            options={"endpoint": server.url, "s3ForcePathStyle": "true", "log-level": "DEBUG"},
+            secrets={"vault": pointer, "vault_connection": connection},
+        )
+        (agent.point / "file").write_bytes(b"content")
+        assert server.client.get_object(Bucket=bucket.bucket, Key="file")["Body"].read() == b"content"
+        assert os.listdir(agent.point) == ["file"]
+        assert [seen for seen in vault.seen if seen.header("X-Vault-Token")]
+        lent = [token for token in vault.tokens if token != vault.token]
+        assert_nowhere(agent, [vault.token, SECRET_ID, *lent, KEYS.secret, "Signature="])
+        agent("umount", str(agent.point))
+        vault.tokens.clear()
+        vault.logins.clear()
+        refused = agent.mount(
+            f"s3://{bucket.bucket}",
+            options={"endpoint": server.url, "s3ForcePathStyle": "true", "log-level": "DEBUG"},
+            secrets={"vault": pointer, "vault_connection": connection},
+            code=1,
+        )
+    for text in (refused, agent.said()):
+        assert not [word for word in (vault.token, SECRET_ID, *lent, KEYS.secret) if word in text]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
+from paddleflow_fuse.files import headroom
 from paddleflow_fuse.files import stage as module
 from paddleflow_fuse.files.notes import Note, read_note, write_note
 from paddleflow_fuse.files.stage import PIECE, Stage, Staging
@@ -181,3 +182,51 @@ def test_another_worker_does_not_wait_until_what_was_written_is_cached(
     version = source.find(b"file").version
     trio.run(serve, look)
     assert source.find(b"file").version == version
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+def test_a_file_is_closed_and_stored_also_where_no_note_can_be_taken_of_it(
+    tmp_path: Path, region: Region, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, flushed: bool
+) -> None:
+    """As on a full disk that copies what is written over."""
+    source = ObjectSource(MemoryStore(), "")
+
+    def fail(*_args: object) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    async def write() -> None:
+        async with trio.open_nursery() as nursery:
+            opens, staging = Opens(region, lambda _n: False), Staging(tmp_path)
+            files = FileSystem(nursery, Parts(Nodes(region), opens, source, Memory(1 << 20), None, staging), Settings())
+            entry, handle = await answer(files.create(WHO, ROOT, b"file", 0o644, os.O_RDWR))
+            await answer(files.write(WHO, entry.node, handle.number, 0, memoryview(b"content"), 0))
+            monkeypatch.setattr(module, "write_note", fail)
+            if flushed:
+                await answer(files.flush(WHO, entry.node, handle.number))
+            await answer(files.release(WHO, entry.node, handle.number))
+            assert len(opens) == 0
+
+    trio.run(write)
+    assert bytes(source.read(b"file", b"", 0, 100)) == b"content"
+    assert list(tmp_path.iterdir()) == []
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "what becomes of a staged file cannot be noted, so a worker after this one may not know it"
+    ]
+
+
+@pytest.mark.parametrize(("kind", "tells"), [(0xEF53, True), (0x9123683E, False)], ids=["ext4", "Btrfs"])
+def test_whether_a_disk_is_full_is_tried_where_it_does_not_tell_of_quotas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int, tells: bool
+) -> None:
+    monkeypatch.setattr(headroom, "_type", lambda _folder: kind)
+    room = headroom.Headroom(tmp_path)
+    monkeypatch.setattr(room, "_free", lambda: (1 << 40, 1 << 41))
+    assert room.is_roomy == tells
+    monkeypatch.setattr(room, "_is_full", lambda: True)
+    assert room.missed_since() > 0
+
+
+def test_the_type_of_a_file_system_is_told() -> None:
+    assert headroom._type(Path("/dev/shm")) == 0x01021994
+    assert headroom._type(Path("/proc")) == 0x9FA0
+    assert headroom._type(Path("/nowhere")) == 0
