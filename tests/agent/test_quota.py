@@ -31,10 +31,11 @@ MIB = 1 << 20
 def limit(server: Minio, bucket: str, size: int) -> None:
     """By MinIO's own API; 0 for none."""
     body = json.dumps({"quota": size, "quotatype": "hard"}).encode()
-    sign: Any = S3SigV4Auth
+    sign: Any = S3SigV4Auth  # none of these has annotations
+    keys: Any = Credentials
     request: Any = AWSRequest
     asked = request("PUT", f"{server.url}/minio/admin/v3/set-bucket-quota?bucket={bucket}", data=body)
-    sign(Credentials(KEYS.key, KEYS.secret), "s3", "us-east-1").add_auth(asked)
+    sign(keys(KEYS.key, KEYS.secret), "s3", "us-east-1").add_auth(asked)
     ready = urllib.request.Request(asked.url, body, dict(asked.headers.items()), method="PUT")
     with urllib.request.urlopen(ready, timeout=30) as answer:
         assert answer.status == 200
@@ -84,7 +85,7 @@ def disk_with_quota(folder: Path, size: int) -> Iterator[Path]:
             ["subvolume", "create", root / "limited"],
             ["qgroup", "limit", str(size), root / "limited"],
         ):
-            subprocess.run(["btrfs", *words], check=True, capture_output=True)
+            subprocess.run(["btrfs", *map(str, words)], check=True, capture_output=True)
         yield root / "limited"
     finally:
         subprocess.run(["umount", "--lazy", root], check=True)
