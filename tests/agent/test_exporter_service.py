@@ -20,6 +20,7 @@ import pytest
 from paddleflow_fuse.declared.services import EXPORTER, Runit
 
 from tests.support.agent_mounts import until
+from tests.support.ports import held_port
 from tools import tree
 
 PATIENCE = 20.0
@@ -72,11 +73,6 @@ def bare() -> Iterator[Bare]:
             one.services.stop(EXPORTER, PATIENCE)
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
-
-
 def shown(port: int) -> int:
     """The status of its answer, 0 of nobody's."""
     try:
@@ -86,8 +82,14 @@ def shown(port: int) -> int:
         return 0
 
 
-def test_it_is_started_kept_moved_and_stopped(bare: Bare) -> None:
-    first, second = free_port(), free_port()
+@pytest.fixture
+def ports() -> Iterator[tuple[int, int]]:
+    with held_port() as one, held_port() as other:
+        yield one, other
+
+
+def test_it_is_started_kept_moved_and_stopped(ports: tuple[int, int], bare: Bare) -> None:
+    first, second = ports
     words = bare.words(first)
     assert bare.bring(words, check=True) == ([f"would start the exporter at 127.0.0.1:{first}"], [])
     assert bare.services.process(EXPORTER) == 0

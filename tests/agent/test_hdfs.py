@@ -7,7 +7,6 @@ import errno
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from paddleflow_fuse.sources.make import Wanted, here
 
 from tests.support.agent_command import Command, command
 from tests.support.hadoop import Hadoop, hadoop
+from tests.support.ports import held_port
 from tests.support.relay import Relay, closing
 from tests.support.source_suite import SourceSuite, content, failing, names, store
 
@@ -219,9 +219,9 @@ def test_the_source_is_made_of_an_address(cluster: Hadoop, options: Options) -> 
 
 
 @pytest.fixture
-def nowhere() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"127.0.0.1:{free.getsockname()[1]}"
+def nowhere() -> Iterator[str]:
+    with held_port() as port:
+        yield f"127.0.0.1:{port}"
 
 
 def test_the_name_node_that_answers_is_used(options: Options, nowhere: str) -> None:

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import errno
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ import pytest
 from tests.support.agent_command import command
 from tests.support.hadoop import Hadoop, hadoop
 from tests.support.kerberos import REALM, Realm, realm
+from tests.support.ports import held_port
 from tests.support.shown import assert_nowhere
 
 pytestmark = pytest.mark.extended  # half a minute, and a KDC
@@ -133,7 +132,6 @@ def test_who_has_no_ticket_is_told_to_bring_one(secure: Secure) -> None:
 
 
 def test_the_address_of_a_realm_that_is_away_is_told(secure: Secure) -> None:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
-    said = ask(secure.url, {**secure.given, "kdc": f"127.0.0.1:{port}", "keyTabData": secure.secret()})
+    with held_port() as port:
+        said = ask(secure.url, {**secure.given, "kdc": f"127.0.0.1:{port}", "keyTabData": secure.secret()})
     assert said[0].startswith(f"{errno.EACCES} ")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -27,6 +26,7 @@ from tests.support.agent_client import content
 from tests.support.agent_mounts import Client, until
 from tests.support.agent_role import Machine
 from tests.support.minio import KEYS, Minio, minio
+from tests.support.ports import held_port
 from tests.support.prometheus import read
 from tests.support.relay import Relay
 
@@ -92,11 +92,6 @@ def stored(server: Minio, bucket: Options, key: str) -> bytes:
     return bytes(server.client.get_object(Bucket=bucket.bucket, Key=key)["Body"].read()) if found["KeyCount"] else b""
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
-
-
 def told_by(exporter: str) -> set[str] | None:
     """The mounts that it knows; nothing of one that is not there."""
     try:
@@ -127,7 +122,7 @@ def test_from_a_bare_machine_to_a_bare_machine(fresh: Machine, source: Path, tmp
             stack.callback(relay.close)
             local = fresh.mount("local", f"local:/{source}")
             fresh.declared = [local, bucket_of(fresh, "corpus", bucket, f"http://127.0.0.1:{relay.port}")]
-            exporter = f"127.0.0.1:{free_port()}"
+            exporter = f"127.0.0.1:{stack.enter_context(held_port())}"
             fresh.variables |= {"fuse_agent_exporter": True, "fuse_agent_exporter_listen": exporter}
 
             checked = fresh.play("--check", "--diff").ok()
@@ -192,16 +187,17 @@ def test_from_a_bare_machine_to_a_bare_machine(fresh: Machine, source: Path, tmp
 
 def test_an_exporter_is_moved_and_taken_away_and_mount_knows_the_type(machine: Machine, source: Path) -> None:
     machine.declared = [machine.mount("still", f"local:/{source}")]
-    first, second = (f"127.0.0.1:{free_port()}" for _time in range(2))
-    for address in (first, second):
-        wanted = {"fuse_agent_exporter": True, "fuse_agent_exporter_listen": address}
-        checked = machine.play("--check", **wanted).ok()
-        assert checked.changed_tasks() == machine.play(**wanted).ok().changed_tasks()
-        assert told_by(address) == {str(machine.point("still"))}
-    assert told_by(first) is None
-    assert "would stop the exporter" in machine.play("--check").ok().output
-    machine.play().ok()
-    assert told_by(second) is None
+    with held_port() as one, held_port() as other:
+        first, second = (f"127.0.0.1:{port}" for port in (one, other))
+        for address in (first, second):
+            wanted = {"fuse_agent_exporter": True, "fuse_agent_exporter_listen": address}
+            checked = machine.play("--check", **wanted).ok()
+            assert checked.changed_tasks() == machine.play(**wanted).ok().changed_tasks()
+            assert told_by(address) == {str(machine.point("still"))}
+        assert told_by(first) is None
+        assert "would stop the exporter" in machine.play("--check").ok().output
+        machine.play().ok()
+        assert told_by(second) is None
     assert "give an address with its port" in machine.play(**{**wanted, "fuse_agent_exporter_listen": "8993"}).output
 
     helper, point = machine.folder / "sbin/mount.paddleflow", machine.folder / "by-hand"

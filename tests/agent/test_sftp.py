@@ -28,6 +28,7 @@ from paddleflow_fuse.sources.sftp.options import FileLogin, Login, Options, read
 from paddleflow_fuse.sources.sftp.source import SftpSource
 
 from tests.support.agent_command import command
+from tests.support.ports import held_port
 from tests.support.relay import Relay, closing
 from tests.support.shown import assert_nowhere
 from tests.support.source_suite import KeepingSuite, SourceSuite, content, failing, names, store
@@ -389,20 +390,18 @@ def test_what_is_stored_while_connections_are_cut_is_whole(far: SftpSource, rela
 
 def test_a_server_that_comes_back_is_used_again(far: SftpSource, relay: Relay, server: Sshd) -> None:
     far.find(b"")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        relay.target = free.getsockname()
-    relay.cut()
-    waiting = started(lambda: far.find(b""))
-    before = relay.connections
-    until(lambda: relay.connections > before + 1)  # it was tried more than once
-    relay.target = ("127.0.0.1", server.port)
+    with held_port() as port:
+        relay.target = ("127.0.0.1", port)
+        relay.cut()
+        waiting = started(lambda: far.find(b""))
+        before = relay.connections
+        until(lambda: relay.connections > before + 1)  # it was tried more than once
+        relay.target = ("127.0.0.1", server.port)
     waiting.result(PATIENCE)
 
 
 def test_a_server_that_stays_away_is_given_up(options: Options) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with closed(SftpSource(options._replace(port=port), patience=SOON)) as source:
+    with held_port() as port, closed(SftpSource(options._replace(port=port), patience=SOON)) as source:
         with pytest.raises(
             OSError, match=rf"on 127.0.0.1:{port} failed after \d+ tries: .*; see whether the address"
         ) as lost:

@@ -13,7 +13,8 @@ from paddleflow_fuse.cli.ask import last
 
 from tests.support.agent_command import Command
 from tests.support.granted import until
-from tests.support.minio import KEYS, Minio, held_port, minio
+from tests.support.minio import KEYS, Minio, minio
+from tests.support.ports import held_port
 from tests.support.source_suite import refusal
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import socket
 import subprocess
 import time
 import urllib.request
@@ -48,15 +47,6 @@ class Minio:
         name = f"bucket-{next(_NUMBERS)}"
         self.client.create_bucket(Bucket=name)
         return Options(name, self.url, path_style=True, credentials=KEYS)
-
-
-@contextlib.contextmanager
-def held_port() -> Iterator[int]:
-    """One that nobody takes while who listens there is started again; until then it refuses."""
-    with socket.socket() as one:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind(("127.0.0.1", 0))
-        yield int(one.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 
 import pytest
 from paddleflow_fuse.sources.base import ChangedError
@@ -15,6 +14,7 @@ from paddleflow_fuse.sources.s3.options import Patience
 
 from tests.support import kube_stub
 from tests.support.kube_stub import Step, answer, reset
+from tests.support.ports import held_port
 from tests.support.s3_stub import Stalled, cut, found, listed, part, refused, stored, torn
 from tests.support.source_suite import failing
 
@@ -145,12 +145,11 @@ def test_another_part_than_was_asked_for_is_not_taken(tried: Tried, key: str) ->
 
 
 def test_what_cannot_be_reached_is_told(tried: Tried) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        port = nobody.getsockname()[1]
-    store = tried.store(options=tried.stub.options._replace(endpoint=f"http://127.0.0.1:{port}"))
-    for act in (lambda: store.get("key", b"", 0, 1), lambda: store.head("odd//"), lambda: store.delete(["key"])):
-        with pytest.raises(TimeoutError, match=r"with no answer: .*see whether the endpoint is right"):
-            act()
+    with held_port() as port:
+        store = tried.store(options=tried.stub.options._replace(endpoint=f"http://127.0.0.1:{port}"))
+        for act in (lambda: store.get("key", b"", 0, 1), lambda: store.head("odd//"), lambda: store.delete(["key"])):
+            with pytest.raises(TimeoutError, match=r"with no answer: .*see whether the endpoint is right"):
+                act()
     assert tried.requests.count(("GetObject", 0, True)) == 3
 
 
