@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -109,8 +110,7 @@ def test_odd_names_are_made_read_moved_and_removed(agent: Command, server: Minio
     mount(agent, server.url, bucket.bucket)
     root = os.fsencode(agent.point)
     for key in ours:
-        with open(os.path.join(root, key.encode()), "wb") as one:
-            one.write(key.encode())
+        Path(os.fsdecode(os.path.join(root, key.encode()))).write_bytes(key.encode())
     assert keys() == sorted(odd)
     assert sorted(os.listdir(root)) == sorted(key.encode() for key in odd)
     for key in odd:
