@@ -6,6 +6,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
+import threading
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
     from .services import Services
 
 
+# What is said of a mount that nobody serves, and to who waited for it when it ended.
+_DEAD: Final = (errno.ENOTCONN, errno.ECONNABORTED)
+# Seconds in which a worker sees that its supervisor is gone, and answers no more.
+_LEAVES: Final = 2.0
+# What systemd is told of one beside the unit of all, below the folder of the machine's configuration.
+_UNIT: Final = "systemd/system/paddleflow-fuse@{}.service.d"
 # Folders that were made for one and hold something of another.
 _SHARED: Final = ""
 
@@ -106,6 +114,8 @@ class Machine:
         point = agent.point if agent else wanted.point
         known = (self._places.config / "mounts" / f"{wanted.name}.json").exists()
         dead = agent is None and bool(point) and _is_ours(point)
+        if dead and not self._force:
+            self._require_dead(point)
         name, services = wanted.name, self._services
         for step in list(steps(wanted, agent, dead=dead, up=services.is_up(name), known=known, anew=anew)):
             if step is Step.UNMOUNT:
@@ -161,6 +171,17 @@ class Machine:
         if agent and not wait_for_end(agent.pid, self.patience):
             raise TroubleError(f"The agent {agent.pid} of {point} does not end. See its log, then run again.")
 
+    def _require_dead(self, point: str) -> None:
+        """What somebody mounted by hand, with sockets elsewhere, answers, and may hold what is not stored.
+
+        :raises TroubleError:
+        """
+        if not until(lambda: is_dead(point, self.patience), _LEAVES):
+            raise TroubleError(
+                f"{point} is mounted by an agent that has no socket in {self._places.run}: somebody runs it from elsewhere, or it is stuck. "
+                f"End it and run again: paddleflow-fuse umount {point}; or take it away with fuse_agent_force."
+            )
+
     def require_stored(self, agent: Agent) -> None:
         """
         :raises TroubleError: that names what its store does not take
@@ -189,6 +210,7 @@ class Machine:
         for path in self._places.run.glob("*.json"):
             if str(document(path).get("label", "")).startswith(f"{name}:"):
                 path.unlink()
+        shutil.rmtree(self._places.config.parents[1] / _UNIT.format(name), ignore_errors=True)
         record = self.record()
         made = sorted({*record["folders"].pop(name, []), *record["folders"].pop(_SHARED, [])}, reverse=True)
         remove_empty(made)
@@ -261,6 +283,22 @@ def waits(folder: Path, files: list[str]) -> str:
 
 def _is_ours(point: str) -> bool:
     return any(one.point == point and one.type == TYPE for one in mounts())
+
+
+def is_dead(point: str, seconds: float) -> bool:
+    """Whether nobody serves it any more. Who ends stores what it can before, so long is waited, by a thread that may be left alone."""
+    found: list[int] = []
+
+    def look() -> None:
+        try:
+            os.statvfs(point)
+        except OSError as error:
+            found.append(error.errno or 0)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return bool(found) and found[0] in _DEAD
 
 
 def _device(point: str) -> str:

@@ -41,10 +41,12 @@ _value:
     - C(problems) as sentences. While there are any, C(mounts) is empty.
     - C(mounts) has of each its C(name), C(state) and C(point), the C(content) of the file that declares it with its C(digest),
       whether its secrets were given with it (C(inline)), and the seconds that it has to end (C(grace)).
+    - C(units) has what systemd is told of each, by the names of files below the folder of the machine's configuration.
   type: dict
   sample:
     problems: ["corpus: endpoint is missing, but must be given for type s3."]
     mounts: []
+    units: {}
 """
 
 import typing as t

@@ -9,7 +9,7 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ..model import check, mount
+from ..model import check, mount, storage
 from ..model.stores import HELD
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 STATES = ["mounted", "unmounted", "absent"]
 _PLACE: Field = {"type": "string", "pattern": r"(/(?!\.{1,2}(/|$))[^/\x00-\x1f]+)+", "max": 1024}
+# Below the folder of the machine's configuration.
+_UNIT = "systemd/system/paddleflow-fuse@{}.service.d/places.conf"
 # The name is that of a service and of files as well.
 FIELDS: dict[str, Field] = {
     "name": {"type": "string", "required": True, "pattern": "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"},
@@ -34,7 +36,8 @@ FIELDS: dict[str, Field] = {
 
 def plan(declared: Sequence[object], config: str) -> dict[str, Any]:
     """`problems` as sentences, and without any `mounts`: of each its name, state and point, the content of the file that declares it
-    with its digest, whether its secrets were given, and the seconds that it has to end.
+    with its digest, whether its secrets were given, and the seconds that it has to end; and `units`, what systemd is told of each beside
+    that, by the names of files.
 
     :param config: the folder of those files
     """
@@ -49,7 +52,10 @@ def plan(declared: Sequence[object], config: str) -> dict[str, Any]:
             sentences += [f"{name}: {problem.text()}" for problem in problems]
             found.append(entry)
     sentences += list(_together(found))
-    return {"problems": sentences, "mounts": [] if sentences else [_told(entry) for entry in found]}
+    if sentences:
+        return {"problems": sentences, "mounts": [], "units": {}}
+    units = {_UNIT.format(entry["name"]): _unit(entry) for entry in found if entry["state"] != "absent"}
+    return {"problems": [], "mounts": [_told(entry) for entry in found], "units": units}
 
 
 def _missing(read: Mapping[str, Any]) -> Iterator[check.Problem]:
@@ -75,6 +81,7 @@ def _entry(read: dict[str, Any], config: str) -> tuple[dict[str, Any], list[chec
     entry["file"] = file
     entry["same"] = "" if wrong else json.dumps([entry["url"], shown, options], sort_keys=True)
     entry["grace"] = 0.0 if wrong else mount.seconds(options["grace"])
+    entry["cache"] = "" if wrong else options["data-cache-path"].rstrip("/") or mount.defaults()["data-cache-path"]
     return entry, problems
 
 
@@ -113,6 +120,18 @@ def _together(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _overlap(one: str, other: str) -> bool:
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+
+
+def _unit(entry: Mapping[str, Any]) -> str:
+    """A disk that were mounted after the agent began would hide what the agent wrote there before."""
+    place = storage.location({"url": entry["url"]})
+    wanted = {
+        entry["point"].rpartition("/")[0] or "/",
+        entry["cache"],
+        *([place["subPath"]] if place["type"] == "local" else []),
+    }
+    paths = " ".join('"{}"'.format(one.replace("%", "%%")) for one in sorted(wanted))
+    return f"# Written by paddleflow.core.fuse_agent.\n[Unit]\nRequiresMountsFor={paths}\n"
 
 
 def _told(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,17 @@ def test_other_secrets_are_the_same_declaration_and_other_options_another() -> N
     assert only({**BUCKET, "options": {"grace": 5}})["digest"] != only(BUCKET)["digest"]
 
 
+def test_systemd_is_told_of_the_disks_that_have_to_be_there() -> None:
+    units = plan(
+        [{**LOCAL, "options": {"data-cache-path": "/nvme/a 10%/"}}, BUCKET, {"name": "x", "state": "absent"}], CONFIG
+    )["units"]
+    needs = {path: text.splitlines()[2] for path, text in units.items()}
+    assert needs == {
+        "systemd/system/paddleflow-fuse@local.service.d/places.conf": 'RequiresMountsFor="/mnt" "/nvme/a 10%%" "/srv/data"',
+        "systemd/system/paddleflow-fuse@corpus.service.d/places.conf": 'RequiresMountsFor="/mnt" "/var/cache/paddleflow/fuse"',
+    }
+
+
 def test_what_goes_needs_a_name_alone() -> None:
     assert only({"name": "corpus", "state": "absent"}) | {"digest": ""} == {
         "name": "corpus", "state": "absent", "point": "", "content": "", "digest": "", "grace": 0.0, "inline": False,

@@ -61,7 +61,8 @@ def settings(text: str) -> dict[str, str]:
 def test_the_unit_serves_a_mount_that_everybody_sees() -> None:
     found = settings(rendered(UNIT))
     assert {
-        name: found[name] for name in ("Type", "NotifyAccess", "Restart", "KillMode", "OOMPolicy", "TimeoutStopSec")
+        name: found[name]
+        for name in ("Type", "NotifyAccess", "Restart", "KillMode", "OOMPolicy", "TimeoutStopSec", "LimitCORE")
     } == {
         "Type": "notify",
         "NotifyAccess": "main",
@@ -69,6 +70,7 @@ def test_the_unit_serves_a_mount_that_everybody_sees() -> None:
         "KillMode": "mixed",
         "OOMPolicy": "continue",
         "TimeoutStopSec": "90",
+        "LimitCORE": "0",
     }
     assert found["ExecStart"] == (
         "/opt/paddleflow/fuse/current/bin/python -P -m paddleflow_fuse.cli.__main__ --run /run/paddleflow/fuse run /etc/paddleflow/fuse/mounts/%i.json"
@@ -117,6 +119,11 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path, unit: str, in
     named = tmp_path / instance
     if instance != unit:
         named.symlink_to(unit)
+        declared = {"name": "corpus", "url": "local://srv/a b", "mount_point": "/mnt/corpus"}
+        ((place, needs),) = plan([declared], "/etc/paddleflow/fuse")["units"].items()
+        beside = tmp_path / Path(place).relative_to("systemd/system")
+        beside.parent.mkdir()
+        beside.write_text(needs)
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(named)],
         capture_output=True,
