@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from .base import NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Room, Source, on_empty
 from .rates import OPEN
+from .unfinished import NOWHERE
 from .xattrs import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .rates import Gate, Gates
+    from .unfinished import Unfinished
     from .xattrs import Xattrs
 
 _PAGE: Final = 1000
@@ -34,11 +36,18 @@ class LocalSource(Source):
         keeps=True, links=True, hard_links=True, renames_at_once=True, folders_change=True, writes_anywhere=True
     )
 
-    def __init__(self, root: str, gates: Gates = OPEN) -> None:
-        self._gates = gates
+    def __init__(self, root: str, gates: Gates = OPEN, noted: Unfinished = NOWHERE) -> None:
+        """
+        :param noted: what who died before left is removed
+        """
+        self._gates, self._noted = gates, noted
         self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if _has_xattrs(self._root):
             self.abilities = self.abilities._replace(xattrs=_LONGEST_XATTRS)
+        for place in noted.left():
+            with suppress(OSError):
+                self.remove(place)
+            noted.ended(place)
 
     def close(self) -> None:
         os.close(self._root)
@@ -83,23 +92,24 @@ class LocalSource(Source):
                 return _overwrite(folder, name, path, descriptor, size, kept, over, self._gates.write)
             unfinished = _UNFINISHED + secrets.token_hex(8).encode()
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            # Nobody else's to read before it has the mode that it is to have.
-            target = os.open(unfinished, flags, 0o644 if kept.mode is None else 0o600, dir_fd=folder)
-            try:
-                _copy(descriptor, target, size, self._gates.write)
-                _keep(target, kept)
-                os.fsync(target)
-                if over is not None and over != self._version_of(folder, name):
-                    raise ChangedError(path)
-                os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
-                os.fsync(folder)
-                return _found(os.fstat(target))
-            except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(unfinished, dir_fd=folder)
-                raise
-            finally:
-                os.close(target)
+            with self._noted.during(path.removesuffix(name) + unfinished):
+                # Nobody else's to read before it has the mode that it is to have.
+                target = os.open(unfinished, flags, 0o644 if kept.mode is None else 0o600, dir_fd=folder)
+                try:
+                    _copy(descriptor, target, size, self._gates.write)
+                    _keep(target, kept)
+                    os.fsync(target)
+                    if over is not None and over != self._version_of(folder, name):
+                        raise ChangedError(path)
+                    os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+                    os.fsync(folder)
+                    return _found(os.fstat(target))
+                except BaseException:
+                    with suppress(FileNotFoundError):
+                        os.unlink(unfinished, dir_fd=folder)
+                    raise
+                finally:
+                    os.close(target)
 
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         with self._above(path) as (folder, name):

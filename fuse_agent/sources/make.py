@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from .held import points
 from .objects import Options
 from .rates import Rates, gates
+from .unfinished import Unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +37,13 @@ class Wanted(NamedTuple):
     @property
     def kind(self) -> str:
         return self.url.partition(":")[0]
+
+
+class Leaving(Protocol):
+    def end_left(self) -> None: ...
+
+
+Left = TypeVar("Left", bound=Leaving)
 
 
 def make(wanted: Wanted, tell: Tell) -> Source:
@@ -70,11 +78,11 @@ def abilities(wanted: Wanted) -> Abilities | None:
 
 def here(wanted: Wanted, tell: Tell) -> Source:
     """In this process."""
-    passing = gates(wanted.rates)
+    passing, noted = gates(wanted.rates), Unfinished(wanted.journal)
     if wanted.kind == "local":
         from .local import LocalSource
 
-        return LocalSource(wanted.path, passing)
+        return LocalSource(wanted.path, passing, noted)
     if wanted.kind == "sftp":
         from .sftp.options import FileLogin, VaultLogin
         from .sftp.options import read as read_sftp
@@ -82,12 +90,14 @@ def here(wanted: Wanted, tell: Tell) -> Source:
 
         kind = VaultLogin if points(wanted.secrets) else FileLogin
         login = kind(wanted.secrets) if wanted.secrets else None
-        return SftpSource(read_sftp(wanted.url, wanted.properties), login, gates=passing, on_request=tell)
+        server = read_sftp(wanted.url, wanted.properties)
+        return _ended(SftpSource(server, login, gates=passing, on_request=tell, noted=noted))
     if wanted.kind == "hdfs":
         from .hdfs.options import read as read_hdfs
         from .hdfs.source import HdfsSource
 
-        return HdfsSource(read_hdfs(wanted.url, _with_vaults(wanted)), gates=passing, on_request=tell)
+        cluster = read_hdfs(wanted.url, _with_vaults(wanted))
+        return _ended(HdfsSource(cluster, gates=passing, on_request=tell, noted=noted))
     from .s3.journal import Journal
     from .s3.options import read
     from .s3.providers import provider_of
@@ -97,8 +107,13 @@ def here(wanted: Wanted, tell: Tell) -> Source:
     bucket = read(wanted.url, wanted.properties)
     keys, journal = provider_of(bucket, wanted.secrets), Journal(wanted.journal)
     store = S3Store(bucket, keys, journal=journal, gates=passing, on_request=tell)
-    threading.Thread(target=store.end_left, daemon=True).start()
-    return BucketSource(store, wanted.path.strip("/"), options(wanted))
+    return BucketSource(_ended(store), wanted.path.strip("/"), options(wanted))
+
+
+def _ended(one: Left) -> Left:
+    """With what who died before it left there; nobody waits for that."""
+    threading.Thread(target=one.end_left, daemon=True).start()
+    return one
 
 
 def _with_vaults(wanted: Wanted) -> Mapping[str, Any]:

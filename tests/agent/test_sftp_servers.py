@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing as closed
 from contextlib import contextmanager
+from pathlib import Path
 
 import asyncssh
 import pytest
 from paddleflow_fuse.sources.sftp.connections import PATIENT, Connections, Turn
 from paddleflow_fuse.sources.sftp.options import Login, Options
 from paddleflow_fuse.sources.sftp.source import SftpSource
+from paddleflow_fuse.sources.unfinished import Unfinished
 
+from tests.support.source_suite import store
 from tests.support.sshd import STUCK, Sshd, sshd
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may start a server with users of its own")
@@ -120,3 +124,25 @@ def test_names_that_no_file_can_have_are_hidden() -> None:
         (page,) = source.list(b"")
     assert [one.name for one in page.listed] == [b"c"]
     assert page.hidden == tuple(ODD[:3])
+
+
+def test_the_next_one_removes_what_who_died_left(options: Options, tmp_path: Path) -> None:
+    root, noted = Path(os.fsdecode(options.root)), Unfinished(tmp_path / "uploads")
+    (root / "unfinished").touch()
+    (root / "others").touch()
+    noted.begun(options.root + b"/unfinished")
+    with closed(SftpSource(options, noted=noted)) as source:
+        source.end_left()
+        assert store(source, b"file", b"content").size == 7
+    assert sorted(path.name for path in root.iterdir()) == ["file", "others"]
+    assert noted.left() == []
+
+
+def test_what_cannot_be_removed_now_is_left_for_the_next_one(options: Options, tmp_path: Path) -> None:
+    noted = Unfinished(tmp_path / "uploads")
+    noted.begun(options.root + b"/unfinished")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with closed(SftpSource(options._replace(port=port), patience=SOON, noted=noted)) as source:
+        source.end_left()
+    assert noted.left() == [options.root + b"/unfinished"]

@@ -33,6 +33,7 @@ from ..base import (
     quiet,
 )
 from ..rates import OPEN
+from ..unfinished import NOWHERE
 from . import failures
 from .calls import PATIENT, Calls
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from ..base import Tell
     from ..rates import Gates
+    from ..unfinished import Unfinished
     from .calls import Patience, T, Turn
     from .options import Options
 
@@ -63,10 +65,18 @@ class HdfsSource(Source):
         gates: Gates = OPEN,
         patience: Patience = PATIENT,
         on_request: Tell = quiet,
+        noted: Unfinished = NOWHERE,
     ) -> None:
+        """
+        :param noted: what who died before left is removed by `end_left`
+        """
         self._options = options
-        self._gates = gates
+        self._gates, self._noted, self._left = gates, noted, noted.left()
         self._calls = Calls(options, patience, on_request)
+
+    def end_left(self) -> None:
+        for place in self._left:
+            self._forget(place.decode())
 
     def close(self) -> None:
         self._calls.close()
@@ -123,6 +133,7 @@ class HdfsSource(Source):
 
         def write(turn: Turn) -> Found:
             unfinished.append(_beside(place))
+            self._noted.begun(unfinished[-1].encode())
             self._send(turn, unfinished[-1], descriptor, size, kept)
             found = _found(self._status(turn, unfinished[-1]))
             if found.size != size:
@@ -151,7 +162,7 @@ class HdfsSource(Source):
         try:
             found = self._ask("create", path, write, size)
             self._ask("rename", path, name)
-            unfinished.pop()
+            self._noted.ended(unfinished.pop().encode())
         finally:
             for one in unfinished:
                 self._forget(one)
@@ -345,9 +356,13 @@ class HdfsSource(Source):
         return True
 
     def _forget(self, place: str) -> None:
-        """If it cannot be removed, it is left; no listing shows it."""
-        with suppress(OSError):
-            self._ask("delete", place.encode(), lambda turn: turn.ask(turn.client.delete, place, False))
+        """If it cannot be removed, it is left for the next one; no listing shows it."""
+        try:
+            with suppress(FileNotFoundError):
+                self._ask("delete", place.encode(), lambda turn: turn.ask(turn.client.delete, place, False))
+        except OSError:
+            return
+        self._noted.ended(place.encode())
 
 
 def _some(entries: Iterator[FileStatus]) -> Sequence[FileStatus]:

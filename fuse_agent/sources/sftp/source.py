@@ -37,6 +37,7 @@ from ..base import (
     quiet,
 )
 from ..rates import OPEN
+from ..unfinished import NOWHERE
 from . import failures, reasons
 from .connections import PATIENT, Connections
 from .options import FixedLogin
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from ..base import Tell
     from ..rates import Gate, Gates
+    from ..unfinished import Unfinished
     from .connections import Patience, T, Turn
     from .options import Logins, Options
 
@@ -74,13 +76,19 @@ class SftpSource(Source):
         gates: Gates = OPEN,
         patience: Patience = PATIENT,
         on_request: Tell = quiet,
+        noted: Unfinished = NOWHERE,
     ) -> None:
         """
         :param logins: without them that of the options
+        :param noted: what who died before left is removed by `end_left`
         """
         self._root, self._insists = options.root, not options.ignores_owners
-        self._gates = gates
+        self._gates, self._noted, self._left = gates, noted, noted.left()
         self._server = Connections(options, logins or FixedLogin(options.login), patience, on_request)
+
+    def end_left(self) -> None:
+        for place in self._left:
+            self._forget(place)
 
     def close(self) -> None:
         self._server.close()
@@ -162,6 +170,7 @@ class SftpSource(Source):
         async def write(turn: Turn) -> Found:
             # What a lost connection left behind may still be at work in its own file.
             unfinished.append(above + b"/" + _UNFINISHED + secrets.token_hex(8).encode())
+            self._noted.begun(unfinished[-1])
             async with turn.client.open(
                 unfinished[-1], _NEW, asyncssh.SFTPAttrs(permissions=0o600), encoding=None
             ) as file:
@@ -186,7 +195,7 @@ class SftpSource(Source):
         try:
             found = self._ask("write", path, write, lambda client: reasons.of_writing(client, place), size)
             self._ask("rename", path, name, lambda client: reasons.of_renaming(client, unfinished[-1], place))
-            unfinished.pop()
+            self._noted.ended(unfinished.pop())
         finally:
             for one in unfinished:
                 self._forget(one)
@@ -332,13 +341,17 @@ class SftpSource(Source):
         return True
 
     def _forget(self, place: bytes) -> None:
-        """If it cannot be removed, it is left; no listing shows it."""
+        """If it cannot be removed, it is left for the next one; no listing shows it."""
 
         async def act(turn: Turn) -> None:
             await turn.client.remove(place)
 
-        with suppress(OSError):
-            self._server.run("remove", place, act)
+        try:
+            with suppress(FileNotFoundError):
+                self._server.run("remove", place, act)
+        except OSError:
+            return
+        self._noted.ended(place)
 
 
 def _check(path: bytes) -> None:
