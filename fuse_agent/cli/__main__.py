@@ -9,12 +9,12 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..cache.errors import ForeignError, HeldError, UnsavedError
 from ..configuration import OptionsError
 from ..logs import plain
-from ..session.mount import TYPE, mounts, unmount
+from ..session.mount import TYPE, elsewhere, mounts, unmount
 from ..session.mount import MountError as PointError
 from . import bench, caches, mount, show
 from .ask import AskError, ask, last, wait_for_end
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _WRONG, _FAILED, _SIGNAL = 2, 1, 128
+_SOON: Final = 5.0  # seconds after which who waits is told for what
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -85,7 +86,8 @@ def _umount(given: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return UNSAVED
-    agent = last(given.run, given.point, "status")["pid"]
+    status = last(given.run, given.point, "status")
+    agent, device = status["pid"], status["mount"]["device"]
     try:
         unmount(given.point)
     except PointError as error:
@@ -97,6 +99,12 @@ def _umount(given: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return _FAILED
+    if not wait_for_end(agent, _SOON) and (other := elsewhere(device)):
+        print(
+            f"{given.point} is unmounted here, but not in the mount namespace of process {other}, as of a container that began while it was mounted. "
+            "Its agent serves there until that ends, or unmounts it too; this waits for it.",
+            file=sys.stderr,
+        )
     wait_for_end(agent)
     return 0
 

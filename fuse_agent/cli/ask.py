@@ -85,13 +85,14 @@ def last(run: Path, point: Path, do: str, **given: Any) -> dict[str, Any]:
     return found
 
 
-def wait_for_end(process: int) -> None:
+def wait_for_end(process: int, seconds: float | None = None) -> bool:
+    """Whether it has ended."""
     try:
         descriptor = os.pidfd_open(process)
     except ProcessLookupError:
-        return
+        return True
     try:
-        select.select([descriptor], [], [])
+        return bool(select.select([descriptor], [], [], seconds)[0])
     finally:
         os.close(descriptor)
 

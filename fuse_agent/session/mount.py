@@ -83,6 +83,15 @@ def mounts(table: Path = Path("/proc/self/mountinfo")) -> list[Mounted]:
     return found
 
 
+def elsewhere(device: str) -> int:
+    """A process that sees it mounted, of those that this one may look at; 0 when there is none."""
+    for table in Path("/proc").glob("[0-9]*/mountinfo"):
+        with suppress(OSError):  # it has ended
+            if any(one.device == device for one in mounts(table)):
+                return int(table.parent.name)
+    return 0
+
+
 def lines(table: Path) -> list[str]:
     """Of a file of the kernel's. Any user may mount and map what has other ends of lines in its name: the kernel escapes one of them alone."""
     return os.fsdecode(table.read_bytes()).removesuffix("\n").split("\n")

@@ -20,6 +20,7 @@ from paddleflow_fuse.cache.pieces import PIECE
 from paddleflow_fuse.cache.room import Limits
 
 from tests.support.caches import ROOMY, content, eventually, is_right, keep, key_of, killed, opened, taken
+from tests.support.namespaces import LET_GO
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 NEW_MOUNTS = 0x00020000
@@ -32,6 +33,7 @@ def on_a_disk(folder: Path, options: str, work: Callable[[Path], None], kind: st
         libc = ctypes.CDLL(None, use_errno=True)
         assert libc.unshare(NEW_MOUNTS) == 0, os.strerror(ctypes.get_errno())
         subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        subprocess.run(["sh", "-c", LET_GO], check=True)
         subprocess.run(["mount", "-t", kind, "-o", options, "cache", str(folder)], check=True)
         work(folder)
 

@@ -13,11 +13,14 @@ from pathlib import Path
 
 import pytest
 from paddleflow_fuse.cli.exporter import collected
+from paddleflow_fuse.session.mount import mounts
 
 from tests.support.agent_command import Command, command
+from tests.support.agent_mounts import is_alive
 from tests.support.caches import removed
 from tests.support.granted import until
 from tests.support.mapped import Memory
+from tests.support.namespaces import LET_GO
 from tests.support.places import file
 from tests.support.prometheus import read
 
@@ -323,3 +326,40 @@ def test_what_is_written_to_memory_is_stored_by_the_worker_after_the_one_that_sa
     memory.write(0, b"after!")
     memory.end()
     until("it is stored", lambda: (source / "mapped").read_bytes() == b"after!")
+
+
+def test_who_unmounts_what_others_see_still_is_told_for_whom_he_waits(agent: Command, source: Path) -> None:
+    """As of a container that began meanwhile."""
+    agent.mount(f"local:/{source}")
+    (agent.point / "file").write_bytes(b"content")
+    status = agent.status()
+    words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run), "umount", str(agent.point)]
+    with subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", 'echo ready; read -r _; cat "$0"', agent.point / "file"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as other:  # fmt: skip
+        assert other.stdin
+        assert other.stdout
+        assert other.stdout.readline() == "ready\n"
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as unmounting:
+            assert unmounting.stderr
+            said = unmounting.stderr.readline()
+            assert f"is unmounted here, but not in the mount namespace of process {other.pid}" in said
+            assert not any(one.point == str(agent.point) for one in mounts())
+            assert other.communicate("\n", timeout=60)[0] == "content", "it is served there"
+            assert unmounting.wait(60) == 0
+    assert not is_alive(status["pid"])
+
+
+def test_a_namespace_of_a_test_holds_nobodys_mount(agent: Command, source: Path) -> None:
+    agent.mount(f"local:/{source}")
+    with subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", f"{LET_GO}; echo ready; cat"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as other:  # fmt: skip
+        assert other.stdout
+        assert other.stdout.readline() == "ready\n"
+        assert os.listdir(agent.point) == [], "its own view alone"
+        assert agent("umount", str(agent.point)).stderr == ""
+        assert other.poll() is None
+        other.communicate("", timeout=60)

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 from paddleflow_fuse.cli.helper import main
 
-SCRIPT = r"""
+from tests.support.namespaces import LET_GO
+
+SCRIPT = rf"""
 set -eu
+{LET_GO}
 cd "$1"
 mkdir work
 sbin=$(realpath /sbin)
@@ -39,7 +42,7 @@ def test_a_line_of_a_table_is_mounted_by_mount(tmp_path: Path) -> None:
     source = f"local:/{tmp_path}/source"
     (tmp_path / "fstab").write_text(f"{source} {tmp_path}/point paddleflow {options} 0 0\n")
     done = subprocess.run(
-        ["unshare", "--mount", "--propagation", "slave", "sh", "-c", SCRIPT, "sh", str(tmp_path), sys.executable],
+        ["unshare", "--mount", "sh", "-c", SCRIPT, "sh", str(tmp_path), sys.executable],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

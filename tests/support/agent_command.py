@@ -90,8 +90,9 @@ class Command:
             try:
                 self("umount", str(self.point))
             except (AssertionError, subprocess.TimeoutExpired):
-                abort(one.device)
-                unmount(self.point, lazily=True)
+                with suppress(OSError):  # what went wrong is told, and not that it is gone already
+                    abort(one.device)
+                    unmount(self.point, lazily=True)
                 raise
         for one in [one for one in mounts() if one.point == str(self.point)]:
             raise MountError(0, f"{one.point} is mounted still: {self.said()}")

@@ -23,6 +23,7 @@ from paddleflow_fuse.supervisor.status import address
 
 from tests.support import agent_client
 from tests.support.agent_client import content
+from tests.support.namespaces import LET_GO
 from tools import tree
 
 PATIENCE = 60
@@ -251,7 +252,7 @@ class Agent:
         device = self.folder / "fuse"
         os.mknod(device, 0o666 | stat.S_IFCHR, Path("/dev/fuse").stat().st_rdev)
         device.chmod(0o666)
-        script = 'mount --bind "$0" /dev/fuse && exec "$@"'
+        script = f'{LET_GO}; mount --bind "$0" /dev/fuse && exec "$@"'
         return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, str(device), *_become(self._user)]
 
     def _beside(self) -> list[str]:

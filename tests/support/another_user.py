@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.support.namespaces import LET_GO
 from tools import tree
 
 NOBODY = 65534
 PATH = "/usr/local/bin:/usr/bin:/bin"
 # What is needed may lie in a folder that is root's alone: such a folder is shown as an empty one that holds just that.
-_SETUP = r"""
+_SETUP = rf"""
 set -eu
+{LET_GO}
 mount -t tmpfs -o mode=0755 tmpfs "$1/machine"
 mkdir "$1/machine/kept"
 mknod -m 0666 "$1/machine/fuse" c 10 229
@@ -74,8 +76,7 @@ def another_user() -> Iterator[User]:
         Path(folder).chmod(0o755)
         os.chown(home, NOBODY, NOBODY)
         needed = [str(Path(sys.base_prefix).resolve()), str(Path(sys.prefix).resolve()), str(tree.ROOT)]
-        # What others unmount meanwhile is unmounted here too.
-        alone = ["unshare", "--mount", "--propagation=slave", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         with subprocess.Popen(
             [*alone, "sh", "-c", _SETUP, folder, folder, *needed],
             stdin=subprocess.PIPE,

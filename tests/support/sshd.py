@@ -17,6 +17,8 @@ from pathlib import Path
 import asyncssh
 from paddleflow_fuse.sources.sftp.options import Login, Options
 
+from tests.support.namespaces import LET_GO
+
 PATIENCE = 30.0
 PASSWORD = "planted-password"
 # With every extension; with none; who is not root; for whom SFTP does not begin.
@@ -83,6 +85,7 @@ def sshd() -> Iterator[Sshd]:
         server = Sshd(Path(folder))
         place = shlex.quote(folder)
         script = f"""set -e
+{LET_GO}
 mount -t tmpfs tmpfs /run
 mkdir -m 755 /run/sshd
 mount --bind {place}/passwd /etc/passwd
