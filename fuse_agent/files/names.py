@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _ROW: Final = 64
 # To ask for the times of more files than these takes longer than to list their folder.
 _FEW: Final = 16
+_MOST: Final = 1000
 # A folder that others of this mount rename while it is listed is listed anew, so often.
 _ATTEMPTS: Final = 3
 _HIDDEN: Final = "what no file here can be or be called is left out of listings: rename it at the source to see it"
@@ -307,6 +308,8 @@ class Names:
 
     def without_times(self, folder: int) -> None:
         """A file in it was stored, and the source did not say when."""
+        if len(self._untimed) >= _MOST:
+            self._untimed.clear()  # each is asked for then
         self._untimed[folder] = self._untimed.get(folder, 0) + 1
 
     # --- folders -----------------------------------------------------------------------------

@@ -43,6 +43,7 @@ _FILLED, _WRITTEN = 1, 2  # of a piece; 0 is not here
 COMPARED: Final = 8 << 20
 SETTLED: Final = 20_000_000  # nanoseconds: two writes within less may show the same time
 _STEP: Final = 1 << 20
+_SHORT: Final = 64 << 10
 _MAP, _NEW = ".map", ".new"
 _SAME: Final = re.compile(rb"[\x00\x01]+")
 # What a disk says that takes no more.
@@ -301,6 +302,11 @@ class Stage:
             return False
         status = self.status()
         return self.stored[:3] == (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+    @property
+    def is_short(self) -> bool:
+        """To read all of what was stored takes less than to begin a thread for it."""
+        return self.stored is not None and self.stored.size <= _SHORT
 
     def is_stored(self) -> bool:
         """May read all of it."""

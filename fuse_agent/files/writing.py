@@ -274,7 +274,11 @@ class Writing:
     async def _is_stored(self, stage: Stage) -> bool:
         if stage.note.kept:
             return False
-        return stage.is_untouched() or (stage.seems_stored() and await self._work.ask(stage.is_stored))
+        if stage.is_untouched():
+            return True
+        if not stage.seems_stored():
+            return False
+        return stage.is_stored() if stage.is_short else await self._work.ask(stage.is_stored)
 
     def _stored(self, node: int, path: bytes, found: Found) -> None:
         before = self._nodes.known(node)
