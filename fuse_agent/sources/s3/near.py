@@ -117,7 +117,7 @@ class NearStore(Store):
             if over is not None and status == "412":  # of the only try, so it is another's that is there
                 self._on_request(Request("PutObject", 412, seconds=time.monotonic() - began))
                 raise ChangedError(key.encode()) from None
-            self._unconditional = over is not None and status in _NOT_KNOWN
+            self._unconditional |= over is not None and status in _NOT_KNOWN
             raise ElsewhereError(mark) from None
         self._on_request(Request("PutObject", 200, seconds=time.monotonic() - began, sent=size))
         return Object(key, size, UNTOLD, version, dict(metadata))

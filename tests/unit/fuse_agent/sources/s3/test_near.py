@@ -90,12 +90,15 @@ def test_a_write_of_which_nothing_is_known_is_known_again_by_who_tries_it_next(
 def test_a_store_that_refuses_conditions_is_tried_once(
     tried: Tried, near: NearStore, staged: int, refusal: Step
 ) -> None:
-    tried.stub.steps += [refusal, stored("v2")]
+    tried.stub.steps += [refusal, stored("v2"), refused(503, "SlowDown")]
     for _time in range(2):
         with pytest.raises(ElsewhereError):
             near.put("key", staged, 3, {}, b"")
     assert near.put("key", staged, 3, {}).version == b"v2"
-    assert tried.stub.asked() == ["PUT", "PUT"]
+    for over in (None, b""):
+        with pytest.raises(ElsewhereError):
+            near.put("key", staged, 3, {}, over)
+    assert tried.stub.asked() == ["PUT", "PUT", "PUT"]
 
 
 @pytest.mark.parametrize("step", [answer(204, b""), refused(404, "NoSuchKey")])
