@@ -162,14 +162,25 @@ class Names:
 
     async def refresh(self, parent: int, name: bytes) -> int:
         """The node that the name means by what the source says now, 0 for none."""
+        return await self._refresh(parent, name, self._source.find)
+
+    async def refresh_new(self, parent: int, name: bytes) -> int:
+        """The same for who is about to make a file: that there is no folder may be known."""
+        is_known = self._nodes.complete_until(parent) * view.SECOND > view.now()
+        is_none = is_known and not self._nodes.find(parent, name)
+        return await self._refresh(parent, name, self._source.find_new if is_none else self._source.find)
+
+    async def _refresh(self, parent: int, name: bytes, find: Callable[[bytes], Found]) -> int:
         for _attempt in range(_ATTEMPTS):
             path = self.below(parent, name)
             came = self.changes.begin()
             try:
                 before = self._nodes.find(parent, name)
                 is_file = bool(before) and stat.S_ISREG(self._nodes.known(before).mode)
-                find = self._source.find_file if is_file else self._source.find
-                found, began, moment = await self._work.once(path, partial(self._find, find, path))
+                asks = self._source.find_file if is_file else find
+                # Who asks for less has an answer for nobody else.
+                key = path, find == self._source.find
+                found, began, moment = await self._work.once(key, partial(self._find, asks, path))
                 if not self.changes.since(began, path):  # whoever asked
                     return self._take(parent, name, found, moment)
             finally:

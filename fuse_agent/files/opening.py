@@ -304,7 +304,7 @@ class Opening:
         await writing.admission.ask()
         alone, conditions = bool(flags & os.O_EXCL), self._source.abilities.conditions
         if (alone or not flags & os.O_TRUNC) and not (alone and conditions and self._names.bulk.is_free(parent, name)):
-            await self._names.refresh(parent, name)  # others may have made it since the kernel asked
+            await self._names.refresh_new(parent, name)  # others may have made it since the kernel asked
         node = self._nodes.find(parent, name)
         if node and alone:
             raise FileExistsError(errno.EEXIST, "it is there already", path)

@@ -138,6 +138,13 @@ class Source(Protocol):
         """
         return self.find(path)
 
+    def find_new(self, path: bytes) -> Found:
+        """The same of what was not there a moment ago, neither file nor folder: only whether it is a file now.
+
+        :raises FileNotFoundError:
+        """
+        return self.find(path)
+
     def list(self, path: bytes) -> Iterator[Page]:
         """
         :raises FileNotFoundError: of a folder that is not there

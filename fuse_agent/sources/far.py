@@ -40,7 +40,7 @@ _LONGEST: Final = 600.0
 _LIVES: Final = 10.0
 # What changes nothing is asked again when a helper ended over it.
 _QUESTIONS: Final = frozenset((
-    "find", "find_file", "read", "read_replaced", "target", "xattrs", "space", "abilities", "credentials", "keep_folder",
+    "find", "find_file", "find_new", "read", "read_replaced", "target", "xattrs", "space", "abilities", "credentials", "keep_folder",
 ))  # fmt: skip
 _RESUMED: Final = "rename_folder"  # by what it noted
 
@@ -84,6 +84,10 @@ class FarSource(Source):
 
     def find_file(self, path: bytes) -> Found:
         found: Found = self._ask("find_file", path)
+        return found
+
+    def find_new(self, path: bytes) -> Found:
+        found: Found = self._ask("find_new", path)
         return found
 
     def list(self, path: bytes) -> Iterator[Page]:

@@ -138,6 +138,9 @@ class ObjectSource(Source):
         file = self._head(self._key(path))
         return self.find(path) if file is None else self._found(file)
 
+    def find_new(self, path: bytes) -> Found:
+        return self._found(self._store.head(self._key(path)))
+
     def list(self, path: bytes) -> Iterator[Page]:
         prefix = f"{self._key(path)}/" if path else self._root
         there = not path

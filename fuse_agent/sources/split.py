@@ -92,6 +92,12 @@ class SplitSource(FarSource):
         except ElsewhereError:
             return super().find_file(path)
 
+    def find_new(self, path: bytes) -> Found:
+        try:
+            return self._near.find_new(path)
+        except ElsewhereError:
+            return super().find_new(path)
+
     def read(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
         try:
             return self._near.read(path, version, offset, size)

@@ -157,6 +157,9 @@ def test_what_others_made_is_not_lost_by_who_adds_to_it(case: Case) -> None:
     folder.mkdir()
     make(folder, ALONE)
     case.theirs("folder/log", b"theirs, ")
+    # That there is no folder of these names is known.
+    asked = {"PutObject": MANY, "HeadObject": MANY}
+    assert case.requests(lambda: make(folder, os.O_WRONLY | os.O_CREAT, 5000)) == asked
     written(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     assert case.holds("folder/log") == b"theirs, ours"
 

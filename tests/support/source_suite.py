@@ -69,7 +69,7 @@ class SourceSuite:
 
     def test_what_was_a_file_is_found_whatever_it_is_by_now(self, source: Source) -> None:
         store(source, b"a", b"0")
-        assert source.find_file(b"a") == source.find(b"a")
+        assert source.find_file(b"a") == source.find_new(b"a") == source.find(b"a")
         source.remove(b"a")
         source.make_folder(b"a")
         assert source.find_file(b"a").kind is Kind.FOLDER
@@ -78,6 +78,7 @@ class SourceSuite:
         for act in (
             lambda: source.find(b"none"),
             lambda: source.find_file(b"none"),
+            lambda: source.find_new(b"none"),
             lambda: list(source.list(b"none")),
             lambda: source.read(b"none", b"", 0, 1),
             lambda: source.remove(b"none"),
