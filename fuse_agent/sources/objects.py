@@ -131,7 +131,7 @@ class ObjectSource(Source):
         if folder.result():
             return self._folder(key)._replace(shadows=file is not None)
         if file is None:
-            raise OSError(errno.ENOENT, "no object has this key", path)
+            raise _none(path)
         return self._found(file)
 
     def find_file(self, path: bytes) -> Found:
@@ -139,7 +139,10 @@ class ObjectSource(Source):
         return self.find(path) if file is None else self._found(file)
 
     def find_new(self, path: bytes) -> Found:
-        return self._found(self._store.head(self._key(path)))
+        file = self._head(self._key(path))
+        if file is None:
+            raise _none(path)
+        return self._found(file)
 
     def list(self, path: bytes) -> Iterator[Page]:
         prefix = f"{self._key(path)}/" if path else self._root
@@ -423,6 +426,10 @@ class ObjectSource(Source):
                 one.cancel()
             wait(work)
             raise
+
+
+def _none(path: bytes) -> OSError:
+    return FileNotFoundError(errno.ENOENT, "no object has this key", path)
 
 
 def _number(metadata: Mapping[str, str], *names: str) -> int | None:
