@@ -149,6 +149,9 @@ def _remove(task: _Task, roots: list[Path]) -> None:
         for path in task.places.run.glob("*.json"):
             if not path.with_suffix(".sock").exists():  # of an agent that has ended
                 path.unlink()
+        if not any(task.places.run.glob("*.sock")):
+            for name in model.RATES:  # of all mounts together
+                (task.places.run / name).unlink(missing_ok=True)
         remove_empty([*map(str, roots), *task.plan["empties"]])
         task.services.reload()
 

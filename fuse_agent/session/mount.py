@@ -69,7 +69,8 @@ def unmount(point: Path, lazily: bool = False) -> None:
     command = ["fusermount3", "-u", *(["-z"] if lazily else []), "--", str(point)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise MountError(0, f"Cannot unmount {point}: {done.stderr.strip()}", str(point))
+        code = errno.EBUSY if os.strerror(errno.EBUSY) in done.stderr else 0  # it tells nothing but a text
+        raise MountError(code, f"Cannot unmount {point}: {done.stderr.strip()}", str(point))
 
 
 def mounts(table: Path = Path("/proc/self/mountinfo")) -> list[Mounted]:

@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import selectors
+import signal
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -199,7 +200,7 @@ class Crew:
             self.worker = None
             if self._mount.is_gone:  # so it had nothing left to do
                 self._watch.leaves(now, 0)
-            self._watch.ended(now)
+            self._watch.ended(now, by_itself=status not in (0, -signal.SIGKILL))
             level = logging.WARNING if status else logging.INFO
             _LOG.log(level, "the worker ended", extra=facts(pid=worker.pid, status=status, failures=self.failures))
             self._owner.ended(worker, now)

@@ -29,8 +29,8 @@ class Do(Enum):
 
 
 class Watch:
-    """A worker has failed when it was stuck, or ended unasked before it was settled. One that others killed has not: it is replaced at once,
-    as often as that takes."""
+    """A worker has failed when it was stuck, when it ended unasked by itself, or before it was settled. One that others killed later has not: it
+    is replaced at once, as often as that takes."""
 
     def __init__(self, limits: Limits, now: float) -> None:
         self._limits = limits
@@ -62,8 +62,11 @@ class Watch:
         """It was told to end in that time."""
         self._leaves, self._until = True, now + seconds
 
-    def ended(self, now: float) -> None:
-        settled = self._ready is not None and now - self._ready >= self._limits.settled
+    def ended(self, now: float, by_itself: bool = False) -> None:
+        """
+        :param by_itself: with an error; what it stumbled over comes again, and the next one may need as long for that
+        """
+        settled = not by_itself and self._ready is not None and now - self._ready >= self._limits.settled
         self._runs = False
         if self._stuck or not (settled or self._leaves):
             self._failures.append(now)

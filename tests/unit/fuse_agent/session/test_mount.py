@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
-from paddleflow_fuse.session.mount import Mounted, MountError, Options, mount, mounts
+from paddleflow_fuse.session.mount import Mounted, MountError, Options, mount, mounts, unmount
 
 TABLE = r"""
 24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -58,6 +59,17 @@ def test_what_is_no_place_for_a_mount_is_refused_with_the_remedy(
     with pytest.raises(MountError, match=why) as refused:
         mount(point, "memory://", Options())
     assert refused.value.errno == code
+
+
+def test_who_is_not_root_is_told_that_it_is_used_as_root_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "fusermount3"
+    program.write_text('#!/bin/sh\necho "fusermount3: failed to unmount $3: Device or resource busy" >&2\nexit 1\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(MountError, match="resource busy") as refused:
+        unmount(Path("/mnt/data"))
+    assert refused.value.errno == errno.EBUSY
 
 
 def test_a_place_that_is_taken_says_by_what() -> None:

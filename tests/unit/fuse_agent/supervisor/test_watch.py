@@ -50,6 +50,18 @@ def test_who_gives_none_is_killed_once() -> None:
     assert watch.decide(12) is Do.START
 
 
+def test_who_ends_by_itself_again_and_again_is_not_replaced_for_ever_however_long_it_lives() -> None:
+    watch, now = Watch(LIMITS, 0), 0.0
+    for _worker in range(LIMITS.failures):
+        now = watch.due()
+        assert watch.decide(now) is Do.START
+        watch.started(now)
+        watch.ready(now)
+        now += 5
+        watch.ended(now, by_itself=True)
+    assert watch.decide(now) is Do.GIVE_UP
+
+
 def test_the_first_sign_may_take_longer() -> None:
     watch = started()
     assert watch.decide(29) is Do.NOTHING
