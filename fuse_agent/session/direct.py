@@ -7,6 +7,7 @@ import errno
 import fcntl
 import logging
 import os
+import select
 from time import perf_counter
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
@@ -76,6 +77,8 @@ class Direct:
         self._refused = {**_REFUSED, **(_NEEDLESS if Init.NO_OPEN_SUPPORT in agreed else {})}
         self._buffer = bytearray(agreed.largest + _HEAD)
         self._buffers = (self._buffer,)
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
         self._view = memoryview(self._buffer)
         self._waiting: dict[int, trio.CancelScope] = {}
         self._reading, self._ending = trio.CancelScope(), trio.CancelScope()
@@ -156,7 +159,7 @@ class Direct:
     async def _serve(self, operations: Operations, nursery: trio.Nursery) -> None:
         ends = perf_counter() + _TURN
         while True:
-            size = self._read() or self._look()
+            size = self._read() if self._is_asked() or self._look() else 0
             if not size:
                 await trio.lowlevel.wait_readable(self._descriptor)
                 ends = perf_counter() + _TURN
@@ -182,18 +185,22 @@ class Direct:
                 if error.errno not in (_UNWANTED, errno.EINTR):
                     raise
 
-    def _look(self) -> int:
+    def _is_asked(self) -> bool:
+        """Or the mount is gone. To read in vain takes three times as long."""
+        return bool(self._poll.poll(0))
+
+    def _look(self) -> bool:
         """For the next request, as long as it is likely to come at once. Not while clients wait for what others are to do."""
         if self._waiting or not self.spin.begin(perf_counter()):
-            return 0
+            return False
         while True:
             os.sched_yield()  # the client may want this very processor
-            size, now = self._read(), perf_counter()
-            if size:
+            asked, now = self._is_asked(), perf_counter()
+            if asked:
                 self.spin.came(now)
-                return size
+                return True
             if not self.spin.goes_on(now):
-                return 0
+                return False
 
     def _take(self, operations: Operations, nursery: trio.Nursery, size: int) -> None:
         if self._answer_at_once(operations, size):
