@@ -159,12 +159,11 @@ class Direct:
     async def _serve(self, operations: Operations, nursery: trio.Nursery) -> None:
         ends = perf_counter() + _TURN
         while True:
-            size = self._read() if self._is_asked() or self._look() else 0
-            if not size:
+            if not (self._is_asked() or self._look()):
                 await trio.lowlevel.wait_readable(self._descriptor)
                 ends = perf_counter() + _TURN
-                continue
-            self._take(operations, nursery, size)
+            if size := self._read():
+                self._take(operations, nursery, size)
             if perf_counter() >= ends:
                 await trio.lowlevel.checkpoint()
                 ends = perf_counter() + _TURN
