@@ -6,8 +6,11 @@ from __future__ import annotations
 from stat import S_ISDIR
 from typing import TYPE_CHECKING
 
+from ..nodes.records import ROOT
 from ..protocol import layout, replies
+from ..sources.base import LONGEST_NAME
 from . import view
+from .names import STATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,17 +28,24 @@ class Glance:
         self._hold = rest, rest_ns = replies.span(settings.kernel_attributes_hold)
         names, names_ns = replies.span(settings.kernel_names_hold)
         self._holds = names, rest, names_ns, rest_ns
+        self._absence = replies.absent(settings.kernel_names_hold)
 
     def entry(self, parent: int, name: bytes) -> bytes | None:
-        """Of what a name means. The kernel holds the node from now on."""
+        """Of what a name means, or that it means nothing. The kernel holds the node from now on."""
         node = self._nodes.find(parent, name)
         if not node:
-            return None
+            return self._absent(parent, name)
         known, moment = self._nodes.known(node), view.now()
         if known.holds <= moment or known.name_holds <= moment or known.links != 1 or self._is_held(node):
             return None
         self._nodes.looked_up(node)
         return layout.ENTRY.pack(node, 0, *self._holds, *_numbers(known))
+
+    def _absent(self, folder: int, name: bytes) -> bytes | None:
+        if self._nodes.complete_until(folder) * view.SECOND <= view.now():
+            return None
+        is_odd = not 0 < len(name) <= LONGEST_NAME or (folder == ROOT and name == STATS)
+        return None if is_odd else self._absence
 
     def attributes(self, node: int) -> bytes | None:
         known = self._nodes.known(node)

@@ -21,7 +21,7 @@ from paddleflow_fuse.nodes.records import ROOT, StaleError
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
-from paddleflow_fuse.operations import Caller
+from paddleflow_fuse.operations import Absent, Caller
 from paddleflow_fuse.protocol import replies
 from paddleflow_fuse.sources.local import LocalSource
 
@@ -65,6 +65,21 @@ def test_what_is_known_of_a_name_is_answered_as_ever(region: Region, tmp_path: P
                 assert entry.node not in files._nodes
                 with pytest.raises(StaleError):
                     files.known_attributes(entry.node)
+
+    trio.run(test)
+
+
+def test_that_a_name_means_nothing_is_answered_where_all_names_are_known(region: Region, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with begun(region, tmp_path) as files:
+            assert files.known_entry(ROOT, b"absent") is None
+            assert await done(files.readdir(WHO, ROOT, 0, 0, 4096, True))
+            found = await done(files.lookup(WHO, ROOT, b"absent"))
+            assert isinstance(found, Absent)
+            assert files.known_entry(ROOT, b"absent") == replies.absent(found.hold)
+            assert files.known_entry(ROOT, b"x" * 255) == replies.absent(found.hold)
+            # What cannot be a name, and what the agent tells of itself.
+            assert [files.known_entry(ROOT, name) for name in (b"", b"x" * 256, b".stats")] == [None] * 3
 
     trio.run(test)
 
