@@ -51,6 +51,8 @@ class Glance:
         known = self._nodes.known(node)
         if known.holds <= view.now() or known.links != 1 or self._is_held(node):
             return None
+        if not self._nodes.parent(node):  # the root, or what has a name less by now
+            return None
         return layout.ATTR_OUT.pack(*self._hold, *_numbers(known))
 
 

@@ -61,6 +61,7 @@ def test_what_is_known_of_a_name_is_answered_as_ever(region: Region, tmp_path: P
                 files.forget([(entry.node, 1)])
                 files._nodes.unname(entry.node)
                 assert entry.node in files._nodes
+                assert files.known_attributes(entry.node) is None, "it has one name less"
                 files.forget([(entry.node, 1)])
                 assert entry.node not in files._nodes
                 with pytest.raises(StaleError):
