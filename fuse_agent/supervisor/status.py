@@ -4,20 +4,21 @@ with ``done``."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
 import select
 import selectors
 import socket
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from ..logs import facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _LOG = logging.getLogger(__name__)
@@ -40,6 +41,22 @@ def listen(path: Path, point: Path) -> socket.socket:
     :raises OSError:
     """
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with _alone(path.parent):
+        return _listen(path, point)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Of two who come at the same moment, one sees the other."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _listen(path: Path, point: Path) -> socket.socket:
     with socket.socket(socket.AF_UNIX) as asked:
         asked.settimeout(5)
         try:

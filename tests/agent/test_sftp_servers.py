@@ -20,8 +20,8 @@ from paddleflow_fuse.sources.sftp.options import Login, Options
 from paddleflow_fuse.sources.sftp.source import SftpSource
 from paddleflow_fuse.sources.unfinished import Unfinished
 
-from tests.support.source_suite import store
-from tests.support.sshd import STUCK, Sshd, sshd
+from tests.support.source_suite import content, store
+from tests.support.sshd import BARE, STUCK, Sshd, sshd
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may start a server with users of its own")
 PATIENCE = 30.0
@@ -146,3 +146,24 @@ def test_what_cannot_be_removed_now_is_left_for_the_next_one(options: Options, t
     with closed(SftpSource(options._replace(port=port), patience=SOON, noted=noted)) as source:
         source.end_left()
     assert noted.left() == [options.root + b"/unfinished"]
+
+
+def test_a_connection_that_is_lost_between_removing_and_renaming_loses_no_file(
+    server: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a server that replaces nothing at once."""
+    lost, rename = [True], asyncssh.SFTPClient.rename
+
+    async def losing(client: asyncssh.SFTPClient, old: bytes, new: bytes) -> None:
+        if lost and await client.exists(old) and not await client.exists(new):
+            lost.clear()
+            raise asyncssh.SFTPConnectionLost("gone")
+        await rename(client, old, new)
+
+    with closed(SftpSource(server.options(BARE))) as source:
+        before = store(source, b"file", b"before")
+        monkeypatch.setattr(asyncssh.SFTPClient, "rename", losing)
+        after = store(source, b"file", b"after and more", before.version)
+        assert not lost
+        assert content(source, b"file") == b"after and more"
+        assert source.find(b"file").version == after.version

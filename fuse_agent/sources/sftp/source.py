@@ -183,7 +183,10 @@ class SftpSource(Source):
                 return  # the try before had done it
             if over is not None:
                 there = await _there(turn.client, place)
-                if over != (_version(there) if there else b""):
+                removed = (
+                    there is None and turn.before > 0
+                )  # as the try before may have done, where nothing can be replaced at once
+                if over != (_version(there) if there else b"") and not removed:
                     raise ChangedError(path)
             try:
                 await (turn.client.rename if over == b"" else _replace(turn.client))(unfinished[-1], place)

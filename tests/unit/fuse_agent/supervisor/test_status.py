@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import selectors
 import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -65,6 +68,23 @@ def test_each_mount_point_has_a_place_of_its_own() -> None:
     assert address(run, Path("/mnt/a")) != address(run, Path("/mnt/b"))
     assert address(run, Path("/mnt/a")) == address(run, Path("/mnt/a"))
     assert len(str(address(Path("/run/paddleflow/fuse"), Path("/" + "x" * 4000)))) < 100
+
+
+def test_of_two_who_come_at_once_the_second_sees_the_first(path: Path) -> None:
+    """He looks when the first is done."""
+    path.parent.mkdir()
+    folder = os.open(path.parent, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(listen, path, POINT)
+        with pytest.raises(TimeoutError):
+            second.result(0.3)
+        with socket.socket(socket.AF_UNIX) as first:
+            first.bind(str(path))
+            first.listen()
+            os.close(folder)
+            with pytest.raises(TakenError):
+                second.result(30)
 
 
 def test_only_its_own_user_may_enter(served: Served) -> None:
