@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import logging
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -33,6 +34,9 @@ _LOG = logging.getLogger(__name__)
 _HIGH, _LOW = 0.95, 0.90
 # Of the disk, beside what has to stay free.
 _SPARE: Final = 0.01
+# How much is free of the disk is asked for once in so many seconds, as long as there is so much more than has to be.
+_LOOKED: Final = 0.05
+_PLENTY: Final = 1 << 30
 # What a request may push out, beside as many of the smallest files as it has bytes.
 _MOST: Final = 64
 # An object above this share of the limit is never whole.
@@ -135,6 +139,7 @@ class Room:
         self.used = self._coming = self._held = Used(0, 0)
         self.index: Index | None = None
         self.store: Store | None = None
+        self._seen: tuple[Store | None, float, int, int] = (None, 0.0, 0, 0)  # until when, and bytes: free, and all
 
     def settle(self, store: Store, index: Index, boot: bytes, filling: int) -> None:
         """Goes on with what lies there; whoever had something open from before keeps it to himself.
@@ -361,12 +366,17 @@ class Room:
     def _free_enough(self, size: int, spare: float) -> bool:
         if self.store is None or not self.limits.free_share:
             return True
-        try:
-            free, all_ = self.store.free()
-        except OSError as error:
-            self.trouble(error)
-            return False
-        return free - size >= all_ * (self.limits.free_share + spare)
+        store, until, free, all_ = self._seen
+        least = all_ * (self.limits.free_share + spare)
+        if store is not self.store or time.monotonic() > until or free - size < least + _PLENTY:
+            try:
+                free, all_ = self.store.free()
+            except OSError as error:
+                self.trouble(error)
+                return False
+            least, until = all_ * (self.limits.free_share + spare), time.monotonic() + _LOOKED
+        self._seen = self.store, until, free - size, all_
+        return free - size >= least
 
     def _evict(self, entry: int) -> bytes:
         self.counters.evictions += 1

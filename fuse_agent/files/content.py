@@ -115,13 +115,15 @@ class Content:
             await self._flights[0][1].result()
 
     def begin_ahead(self) -> bool:
-        """Whether all of it is fetched, before anybody wants it, by who asks that; unless somebody fetches some of it already."""
-        if self._ahead or self._flights or self.is_doubtful:
+        """Whether all of it is fetched, before anybody wants it, by who asks that; unless it is here, or somebody fetches it already."""
+        if self._ahead or self._flights or self.is_doubtful or self.whole:
             return False
-        self._ahead = Flight()
-        for one in self._missing(Range(0, self.size)):
+        missing = self._missing(Range(0, self.size))
+        if missing:
+            self._ahead = Flight()
+        for one in missing:
             self._keeper.prefetched.fetched(self.digest, one)
-        return True
+        return bool(missing)
 
     def end_ahead(self) -> None:
         """However that went. Who waits for it fetches what is missing then."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -189,12 +189,17 @@ class Contents:
 
         self._loaded(content, one, await self._there(content, load))
 
-    def fetch_ahead(self, row: Iterable[Content]) -> None:
+    def fetch_ahead(self, nodes: Iterable[int]) -> None:
         """All of these, which are small, before anybody wants them."""
-        begun = deque(content for content in row if content.begin_ahead())
-        for content in begun:
-            content.path = self._path(content)
-        self.work.row(begun, self._load_ahead, self._loaded_ahead)
+        begun = []
+        for node in nodes:
+            is_new = node not in self._contents
+            content = self.of(node)
+            if content.begin_ahead():
+                if not is_new:
+                    content.path = self._path(content)
+                begun.append(content)
+        self.work.rows.add(begun, self._load_ahead, self._loaded_ahead)
 
     def _load_ahead(self, content: Content) -> _Put | None:
         """In a thread. What is wrong is told to who asks for it."""

@@ -165,9 +165,7 @@ class Opening:
         for other in others:
             known = self._nodes.known(other)
             if stat.S_ISREG(known.mode) and self._least < known.size <= SMALL and not self._names.is_held(other):
-                content = self._contents.of(other)
-                if not self._is_ready(content):
-                    row.append(content)
+                row.append(other)
         self._contents.fetch_ahead(row)
 
     def _is_ready(self, content: Content) -> bool:

@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
+from .rows import Rows
+
 if TYPE_CHECKING:
-    from collections import deque
     from collections.abc import Awaitable, Callable, Hashable
 
     from .stage import Stage
 
     Answer = TypeVar("Answer")
-    Item = TypeVar("Item")
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,25 +55,29 @@ class Flight:
 
 
 class Work:
+    """
+    :ivar rows: of data that nobody waits for yet
+    """
+
     def __init__(self, nursery: trio.Nursery, at_once: int = 16, fetches: int = 8, rows: int = 8) -> None:
         """
         :param nursery: of the file system: what is done for many does not end when one of them is interrupted
         :param at_once: questions and changes, each a thread
         :param fetches: of data
-        :param rows: of data that nobody waits for yet, by threads that take one piece after another
+        :param rows: of data that nobody waits for yet
         """
         self._nursery = nursery
         self._threads = trio.CapacityLimiter(at_once)
         self._storers = trio.CapacityLimiter(at_once)
         self._fetchers = trio.CapacityLimiter(fetches)
-        self._rows = trio.CapacityLimiter(rows)
+        self.rows = Rows(self.begin, rows)
         self._flights: dict[Hashable, Flight] = {}
 
     @property
     def waiting(self) -> dict[str, int]:
         """How much of it waits for a thread."""
-        limits = {"source": self._threads, "store": self._storers, "fetch": self._fetchers, "ahead": self._rows}
-        return {name: limit.statistics().tasks_waiting for name, limit in limits.items()}
+        limits = {"source": self._threads, "store": self._storers, "fetch": self._fetchers}
+        return {name: limit.statistics().tasks_waiting for name, limit in limits.items()} | {"ahead": self.rows.waiting}
 
     async def ask(self, call: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
         """Of a question: whoever does not want to wait any more need not."""
@@ -84,37 +87,6 @@ class Work:
     async def fetch(self, call: Callable[..., Answer], *args: Any) -> Answer:
         """Of data. It goes on in its thread also when nobody waits any more, and what it brings is kept."""
         return await trio.to_thread.run_sync(partial(call, *args), limiter=self._fetchers, abandon_on_cancel=True)
-
-    def row(
-        self, items: deque[Item], call: Callable[[Item], Answer | None], landed: Callable[[Item, Answer | None], object]
-    ) -> None:
-        """Of many small pieces of data: to begin a task and a thread for each would take longer than to fetch it.
-
-        :param call: in a thread, of each; None when it failed
-        :param landed: is told what came of each, as soon as it is there
-        """
-        for _thread in range(min(len(items), int(self._rows.total_tokens))):
-            self.begin(partial(self._go_along, items, call, landed))
-
-    async def _go_along(
-        self, items: deque[Any], call: Callable[[Any], Any], landed: Callable[[Any, Any], object]
-    ) -> None:
-        tell = trio.lowlevel.current_trio_token().run_sync_soon
-
-        def go() -> None:
-            with suppress(trio.RunFinishedError):  # nobody is there to be told
-                while (item := _next(items)) is not None:
-                    answer = None
-                    try:
-                        answer = call(item)
-                    finally:
-                        tell(landed, item, answer)
-
-        try:
-            await trio.to_thread.run_sync(go, limiter=self._rows, abandon_on_cancel=True)
-        finally:
-            while items:  # when this is cancelled, or has a defect
-                landed(items.popleft(), None)
 
     async def change(self, call: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
         """What must not be left half-way: it ends before an interrupt is heard."""
@@ -160,11 +132,3 @@ class Work:
 
         flight = self._flights[key] = self.begin(fly)
         return flight
-
-
-def _next(items: deque[Any]) -> Any:
-    """None when the others took the last."""
-    try:
-        return items.popleft()
-    except IndexError:
-        return None

@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import random
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,9 @@ from paddleflow_fuse.cache.disk import Disk
 from paddleflow_fuse.cache.errors import FullError
 from paddleflow_fuse.cache.pieces import PIECE
 from paddleflow_fuse.cache.room import Limits
+from paddleflow_fuse.cache.store import Store
 
-from tests.support.caches import content, eventually, is_right, keep, key_of, opened, taken
+from tests.support.caches import ROOMY, content, eventually, is_right, keep, key_of, opened, taken
 
 TIGHT = Limits(8 << 20, 60, 0.0)
 SIZES = (10, 5000, 70_000, 2 * PIECE + 7, 5 * PIECE, 40 * PIECE)
@@ -210,3 +213,35 @@ def test_limits_hold_for_what_lay_there_before(folder: Path) -> None:
         assert eventually(lambda: disk.used.bytes <= 20 * 4096)
         keep(disk, "more", 100)
         assert eventually(lambda: disk.used == taken(folder))
+
+
+def test_a_disk_with_much_room_is_not_asked_for_each_file_and_one_with_little_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free, asked = 100 << 30, 0
+
+    def told(_store: Store) -> tuple[int, int]:
+        nonlocal asked
+        asked += 1
+        return free, 100 << 30
+
+    monkeypatch.setattr(Store, "free", told)
+    with opened(folder, ROOMY._replace(free_share=0.5), interval=600) as disk:
+        begin = time.monotonic()
+        for number in range(40):
+            keep(disk, str(number), 10)
+        assert asked <= 2 * (2 + (time.monotonic() - begin) / 0.05)
+
+        def is_taken(name: str) -> bool:
+            try:
+                keep(disk, name, 4096)
+            except FullError:
+                return False
+            return True
+
+        free = 50 << 30  # another took the rest
+        names = (f"late {number}" for number in count())
+        assert eventually(lambda: not is_taken(next(names)))
+        free, asked = free + 4096, 0
+        assert all(is_taken(f"again {number}") for number in range(5))
+        assert asked >= 5
