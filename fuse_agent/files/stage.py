@@ -10,7 +10,6 @@ import ctypes
 import errno
 import fcntl
 import logging
-import mmap
 import os
 import re
 import resource
@@ -26,6 +25,7 @@ from ..cache.claim import BESIDE, boot_id
 from .ahead import Range
 from .marks import Marks
 from .notes import Note, Stored, note_path, read_note, write_note
+from .present import Present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +67,7 @@ class Stage:
     """
 
     def __init__(
-        self, folder: Path, number: int, descriptor: int, note: Note, present: mmap.mmap | None, marks: Marks
+        self, folder: Path, number: int, descriptor: int, note: Note, present: Present | None, marks: Marks
     ) -> None:
         self._folder, self.number, self.descriptor, self.note = folder, number, descriptor, note
         self._present, self._marks = present, marks
@@ -126,19 +126,20 @@ class Stage:
         for piece in range(asked.offset // PIECE, -(-asked.end // PIECE)):
             start, end = piece * PIECE, min((piece + 1) * PIECE, self.note.base)
             covered = edges_only and asked.offset <= start and asked.end >= end
-            if start < end and not self._present[piece] and not covered:
+            if start < end and not self._present.pieces[piece] and not covered:
                 found.append(Range(start, end - start))
         return found
 
     def fill(self, offset: int, data: bytes | memoryview) -> None:
         """A piece of what was there before."""
-        if self._present is None or self._present[offset // PIECE]:
+        if self._present is None or self._present.pieces[offset // PIECE]:
             return  # somebody was faster, and may have written to it since
         room = max(self.note.base - offset, 0)
         before = self.status()
         os.pwrite(self.descriptor, data[:room], offset)
         os.utime(self.descriptor, ns=(before.st_atime_ns, before.st_mtime_ns))
-        self._present[offset // PIECE] = _FILLED
+        with suppress(OSError):  # who comes after this process asks for it again
+            self._present.note(offset // PIECE, bytes([_FILLED]))
 
     def write(self, offset: int, data: bytes | memoryview) -> int:
         done = 0
@@ -153,8 +154,16 @@ class Stage:
 
     def _written(self, offset: int, size: int) -> None:
         if self._present is not None:
-            for piece in range(offset // PIECE, min(-(-(offset + size) // PIECE), len(self._present))):
-                self._present[piece] = _WRITTEN
+            first, end = offset // PIECE, min(-(-(offset + size) // PIECE), len(self._present.pieces))
+            self._note_written(self._present, first, max(end - first, 0))
+
+    def _note_written(self, present: Present, first: int, count: int) -> None:
+        """Else who comes after this process would put there what was there before."""
+        try:
+            present.note(first, bytes([_WRITTEN]) * count)
+        except OSError as error:
+            self.poison(error)
+            raise
 
     def based(self, offset: int, size: int) -> Range:
         """As much of the range as was there before."""
@@ -198,7 +207,7 @@ class Stage:
 
     def truncate(self, size: int) -> None:
         if self._present is not None and size < self.note.base:
-            self._present[-1] = _WRITTEN  # if any of it stays, that is here
+            self._note_written(self._present, len(self._present.pieces) - 1, 1)  # if any of it stays, that is here
         self.say(base=min(self.note.base, size))
         try:
             os.ftruncate(self.descriptor, size)
@@ -266,7 +275,7 @@ class Stage:
         """What is as it was before, in order."""
         if self._present is None:
             return []
-        pieces = re.finditer(_SAME, self._present)
+        pieces = re.finditer(_SAME, self._present.pieces)
         runs = [
             Range(run.start() * PIECE, min(run.end() * PIECE, self.note.base) - run.start() * PIECE) for run in pieces
         ]
@@ -278,21 +287,27 @@ class Stage:
             self.say_if_it_can(**changes)
             return
         size = self.status().st_size
-        more = -(-size // PIECE) - len(self._present)
+        more = -(-size // PIECE) - len(self._present.pieces)
         if more > 0:
             map_ = self._folder / f"{self.number}{_MAP}"
             unfinished = map_.with_suffix(f"{_MAP}{_NEW}")
-            unfinished.write_bytes(self._present[:] + bytes([_FILLED]) * more)
-            unfinished.rename(map_)
+            try:
+                unfinished.write_bytes(self._present.pieces + bytes([_FILLED]) * more)
+                longer = Present(unfinished)
+                unfinished.rename(map_)
+            except OSError:  # as on a full disk: more is sent than has to be
+                self.say_if_it_can(**changes)
+                return
             self._present.close()
-            self._present = _mapped(map_)
+            self._present = longer
         self.say_if_it_can(**changes, base=size)
         # Last: until then who finds it sends more than has to be sent.
-        self._present[:] = self._present[:].replace(bytes([_WRITTEN]), bytes([_FILLED]))
+        with suppress(OSError):
+            self._present.note(0, bytes(self._present.pieces.replace(bytes([_WRITTEN]), bytes([_FILLED]))))
 
     def is_untouched(self) -> bool:
         """Whether all of it is what was there before."""
-        if self._present is None or self._present.find(bytes([_WRITTEN])) >= 0:
+        if self._present is None or _WRITTEN in self._present.pieces:
             return False
         return self.status().st_size == self.note.base
 
@@ -425,7 +440,7 @@ class Staging:
                 map_ = self.folder / f"{number}{_MAP}"
                 with map_.open("xb") as file:  # a full disk is met here, and not when it is noted in
                     os.posix_fallocate(file.fileno(), 0, -(-note.base // PIECE))
-                present = _mapped(map_)
+                present = Present(map_)
             undoing.pop_all()
         return Stage(self.folder, number, descriptor, note, present, self._marks)
 
@@ -439,7 +454,7 @@ class Staging:
         note = note._replace(poisoned=note.poisoned or self._marks.get(number))
         descriptor = os.open(self.folder / str(number), os.O_RDWR | os.O_CLOEXEC)
         map_ = self.folder / f"{number}{_MAP}"
-        present = _mapped(map_) if map_.exists() else None
+        present = Present(map_) if map_.exists() else None
         stage = Stage(self.folder, number, descriptor, note, present, self._marks)
         stage.found, stage.torn = True, note.boot not in ("", self.boot)
         return stage
@@ -482,11 +497,6 @@ def _remove(folder: Path, number: int) -> bool:
         )
         return False
     return True
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    with path.open("r+b") as file:
-        return mmap.mmap(file.fileno(), 0)
 
 
 def _copy(source: int, target: int, size: int) -> None:

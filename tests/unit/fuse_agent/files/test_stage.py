@@ -16,7 +16,9 @@ import trio
 from paddleflow_fuse.cache.memory import Memory
 from paddleflow_fuse.files import headroom
 from paddleflow_fuse.files import stage as module
+from paddleflow_fuse.files.ahead import Range
 from paddleflow_fuse.files.notes import Note, read_note, write_note
+from paddleflow_fuse.files.present import Present
 from paddleflow_fuse.files.stage import PIECE, Stage, Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
@@ -30,6 +32,7 @@ from paddleflow_fuse.sources.objects import ObjectSource, Options
 
 from tests.support.caches import opened
 from tests.support.granted import until
+from tests.support.source_suite import failing
 
 PATIENCE = 30.0
 WHO = Caller(0, 0, 1, 2)
@@ -230,3 +233,32 @@ def test_the_type_of_a_file_system_is_told() -> None:
     assert headroom._type(Path("/dev/shm")) == 0x01021994
     assert headroom._type(Path("/proc")) == 0x9FA0
     assert headroom._type(Path("/nowhere")) == 0
+
+
+def test_where_it_cannot_be_noted_what_was_written_a_file_counts_as_torn_and_what_was_fetched_is_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full Btrfs, where who writes to a mapping in place of that is killed."""
+    staging = Staging(tmp_path / "staging", marks=tmp_path / "marks")
+    stage = staging.begin(Note(b"file", base=4 * PIECE))
+
+    def fail(*_args: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    stage.write(0, b"x" * PIECE)
+    with monkeypatch.context() as patched:
+        patched.setattr(Present, "_write", fail)
+        stage.fill(PIECE, b"y" * PIECE)
+        stage.write(5, b"noted already")
+        assert not stage.poisoned
+        with failing(errno.ENOSPC):
+            stage.write(2 * PIECE, b"z" * PIECE)
+        assert stage.poisoned == errno.ENOSPC
+        with failing(errno.ENOSPC):
+            stage.truncate(PIECE)
+    assert [(one.offset, one.size) for one in stage.missing(Range(0, 4 * PIECE))] == []
+    stage.close()
+    again = staging.open(stage.number)
+    assert again.poisoned == errno.ENOSPC
+    assert [one.offset for one in again.missing(Range(0, 4 * PIECE))] == [PIECE, 2 * PIECE, 3 * PIECE]
+    again.close()
