@@ -115,6 +115,7 @@ def test_what_is_set_while_a_file_is_copied_to_be_written_is_stored_with_it(
                 await answer(files.write(WHO, entry.node, handle.number, 0, memoryview(b"content"), 0))
                 await answer(files.flush(WHO, entry.node, handle.number))
                 await answer(files.release(WHO, entry.node, handle.number))
+                await trio.to_thread.run_sync(until, "it is cached", lambda: not list(staging.left()))
                 handle = await answer(files.open(WHO._replace(number=4), entry.node, os.O_RDONLY))
                 await answer(files.release(WHO, entry.node, handle.number))
 
