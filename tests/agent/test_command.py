@@ -328,6 +328,16 @@ def test_what_is_written_to_memory_is_stored_by_the_worker_after_the_one_that_sa
     until("it is stored", lambda: (source / "mapped").read_bytes() == b"after!")
 
 
+# A mount namespace with that mount, and none of other tests.
+HOLDS = """
+findmnt --raw --noheadings --types fuse.paddleflow --output TARGET | grep --invert-match --line-regexp --fixed-strings "$0" |
+  xargs --no-run-if-empty -n 1 umount --lazy
+echo ready
+read -r _
+cat "$0/file"
+"""
+
+
 def test_who_unmounts_what_others_see_still_is_told_for_whom_he_waits(agent: Command, source: Path) -> None:
     """As of a container that began meanwhile."""
     agent.mount(f"local:/{source}")
@@ -335,7 +345,7 @@ def test_who_unmounts_what_others_see_still_is_told_for_whom_he_waits(agent: Com
     status = agent.status()
     words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run), "umount", str(agent.point)]
     with subprocess.Popen(
-        ["unshare", "--mount", "sh", "-c", 'echo ready; read -r _; cat "$0"', agent.point / "file"],
+        ["unshare", "--mount", "sh", "-c", HOLDS, agent.point],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as other:  # fmt: skip
         assert other.stdin

@@ -65,9 +65,10 @@ def test_a_file_that_is_over_the_quota_of_its_bucket_fails_at_its_close_and_is_s
     assert stored("small") == b"within"
     assert stored("file") != data
     assert (agent.point / "file").read_bytes() == data, "nothing that was written is lost"
-    assert "raise the bucket's quota" in agent.said()
+    until("it is told", lambda: "raise the bucket's quota" in agent.said())
     limit(server, bucket.bucket, 0)
-    until("it is stored after all", lambda: stored("file") == data)
+    # It is tried again after pauses that grow, to a minute at most.
+    until("it is stored after all", lambda: stored("file") == data, 120)
 
 
 @contextmanager
