@@ -18,53 +18,38 @@ import trio
 
 from ..metrics import Metrics
 from ..nodes.records import ROOT, StaleError, number
-from ..operations import Absent, Listed
-from ..protocol.replies import Attributes, Entry, listed_size
+from ..operations import Absent
 from ..sources.base import LONGEST_NAME, Found, Kind
 from . import view
 from .believed import Believed
-from .bulk import Bulk
 from .changes import Changes
-from .oddities import Oddities
-from .recalls import Listing, Recalls
+from .listings import Listings
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from ..nodes.records import Known
-    from ..nodes.table import Child, Nodes
+    from ..nodes.table import Nodes
     from ..operations import Held, Soon
-    from ..sources.base import Listed as Told
-    from ..sources.base import Page, Source
+    from ..protocol.replies import Entry
+    from ..sources.base import Source
     from .remembered import Remembered
     from .view import Settings
     from .work import Work
 
     Answer = TypeVar("Answer")
 
-# Names that are taken in a row before others have their turn.
-_ROW: Final = 64
-# To ask for the times of more files than these takes longer than to list their folder.
-_FEW: Final = 16
-_MOST: Final = 1000
-# A folder that others of this mount rename while it is listed is listed anew, so often.
+# What we change ourselves while the source is asked is asked for again, so often.
 _ATTEMPTS: Final = 3
-_HIDDEN: Final = "what no file here can be or be called is left out of listings: rename it at the source to see it"
-_SHADOWED: Final = "a file cannot be reached beside a folder of its name: rename one of them at the source"
-# What the agent shows of itself in the root; a user's of that name is hidden.
-STATS: Final = b".stats"
 META: Final = "meta_ops_durations_histogram_seconds"
-_DOTS: Final = 2  # places of a listing before those of what is in the folder
 
 
 class Names:
     """
     :ivar changes: to be told of what is changed here, when the source has done it
-    :ivar hidden: names that no file can have, which listings left out
-    :ivar shadowed: those of files that cannot be reached, since there is a folder of the same name
-    :ivar bulk: to be told of files that are made
     :ivar xattrs: as finds tell them
+    :ivar listings: what folders hold
     """
 
     def __init__(
@@ -78,15 +63,10 @@ class Names:
         """
         self._nodes, self._source, self._settings, self._work = nodes, source, settings, work
         self._is_open, self._written, self._metrics = is_open, written, metrics or Metrics()
-        self._remembered = remembered
         self.changes = Changes(remembered.forget) if remembered else Changes()
-        self.hidden, self.shadowed = Oddities(_HIDDEN), Oddities(_SHADOWED)
         self.xattrs = Believed()
         self._moving: dict[trio.Event, tuple[bytes, ...]] = {}
-        self._listings: dict[int, Listing] = {}
-        self._untimed: dict[int, int] = {}
-        self.bulk = Bulk(nodes, settings, self._learn)
-        self._recalls = Recalls(nodes, work, self, remembered)
+        self.listings = Listings(nodes, self, source, settings, work, remembered)
         if not nodes.known(ROOT).number:
             nodes.set(ROOT, view.known(Found(Kind.FOLDER), ROOT, settings, view.now()))
 
@@ -125,6 +105,9 @@ class Names:
                 return done
         return None
 
+    def is_moved(self, path: bytes) -> bool:
+        return bool(self._moving) and self._moved_with(path) is not None
+
     # --- one name ----------------------------------------------------------------------------
 
     def lookup(self, parent: int, name: bytes) -> Soon[Entry | Absent]:
@@ -155,7 +138,7 @@ class Names:
         return node if holds else 0
 
     async def _lookup(self, parent: int, name: bytes) -> Entry | Absent:
-        if await self._recalls.know(parent) and (known := self._by_known(parent, name)):
+        if await self.listings.recalls.know(parent) and (known := self._by_known(parent, name)):
             return known
         node = await self.refresh(parent, name)
         return self.entry(node) if node else Absent(self._settings.kernel_names_hold)
@@ -194,7 +177,7 @@ class Names:
         try:
             found = await self.ask("find", find, path)
             if found.shadows:
-                self.shadowed.add(b"", [path])
+                self.listings.shadowed.add(b"", [path])
             return found, began, moment
         except FileNotFoundError:
             return None, began, moment
@@ -211,12 +194,12 @@ class Names:
 
     def _take(self, parent: int, name: bytes, found: Found | None, moment: int) -> int:
         node = self._nodes.find(parent, name)
-        if node and self._moving and self._moved_with(self.below(parent, name)):
+        if node and self._moving and self.is_moved(self.below(parent, name)):
             return node  # what is known of it holds until it has its place
         is_same = found is not None and bool(node) and self._is_same(node, self._nodes.known(node), found)
         if node and self.is_held(node) and not is_same:
             return node  # what is written is stored when it is closed, whatever others stored meanwhile
-        self._recalls.told(parent, name, node, found, is_same)
+        self.listings.recalls.told(parent, name, node, found, is_same)
         if found is None:
             if node:
                 self._nodes.unname(node)
@@ -315,189 +298,7 @@ class Names:
         if self._source.abilities.folders_change:
             for folder in filter(None, folders):
                 self._nodes.set(folder, self._nodes.known(folder)._replace(holds=0))
-                self._recalls.changed(folder)
-
-    def without_times(self, folder: int) -> None:
-        """A file in it was stored, and the source did not say when."""
-        if len(self._untimed) >= _MOST:
-            self._untimed.clear()  # each is asked for then
-        self._untimed[folder] = self._untimed.get(folder, 0) + 1
-
-    # --- folders -----------------------------------------------------------------------------
-
-    def listing(self, node: int, after: int, room: int, plus: bool) -> Soon[Sequence[Listed]]:
-        if not stat.S_ISDIR(self._nodes.known(node).mode):
-            raise NotADirectoryError(errno.ENOTDIR, "only folders are listed")
-        if self._is_listed(node, after):
-            return self._page(node, after, room, plus)
-        return self._list(node, after, room, plus)
-
-    def _is_listed(self, node: int, after: int) -> bool:
-        """Who is in the middle of a listing goes on with it, even if it holds no more for others."""
-        until = self._nodes.complete_until(node)
-        holds = until * view.SECOND > view.now() and self._untimed.get(node, 0) <= _FEW
-        return node not in self._listings and (holds or bool(until and after))
-
-    async def children(self, node: int, after: int) -> list[Child]:
-        """Of a folder, some behind that place of its listing, which is the newest when one begins; none at the end."""
-        if not after:
-            await self._list(node, 0, 0, plus=False, anew=True)
-        return self._row(node, after)
-
-    async def _list(self, node: int, after: int, room: int, plus: bool, anew: bool = False) -> Sequence[Listed]:
-        """
-        :param anew: by the source, whatever earlier mounts listed
-        """
-        if not anew:
-            recall = await self._recalls.begin(node)
-            page = await self._grown(recall, node, after, room, plus) if recall else []
-            if recall and not page:
-                await recall.flight.result()
-            if page or self._is_listed(node, after):  # as by a recall that ended before this began
-                return page or self._page(node, after, room, plus)
-        listing = self._begin_listing(node)
-        listing.most = 0
-        page = await self._grown(listing, node, after, room, plus)
-        if not page:
-            await listing.flight.result()
-        return page or self._page(node, after, room, plus)
-
-    def _learn(self, node: int, pages: int) -> None:
-        if node not in self._listings:
-            self._begin_listing(node).most = pages
-
-    def _begin_listing(self, node: int) -> Listing:
-        listing = self._listings.get(node)
-        if listing is None:
-            listing = self._listings[node] = Listing(0, not self._nodes.count(node))
-            listing.flight = self._work.begin(partial(self._whole, node, listing))
-        return listing
-
-    async def _grown(self, listing: Listing, node: int, after: int, room: int, plus: bool) -> Sequence[Listed]:
-        """What has come of it, nothing when it is over."""
-        while room and listing.streams and not listing.flight.has_landed:
-            page = self._page(node, after, room, plus)
-            if page and page[-1].after > _DOTS:
-                return page
-            await listing.grown.wait()
-        return []
-
-    async def _whole(self, node: int, listing: Listing) -> None:
-        try:
-            for _attempt in range(_ATTEMPTS):
-                listing.number = self._nodes.begin_listing()  # what only an earlier attempt saw may be gone
-                with self._nodes.keeping(node):
-                    if await self._listed(node, listing):
-                        return
-            raise OSError(errno.EIO, "the folder was renamed again and again while it was listed")
-        finally:
-            del self._listings[node]
-            listing.grow()
-
-    async def _listed(self, node: int, listing: Listing) -> bool:
-        """Whether the folder had the same place from the beginning to the end."""
-        path, kept, whole, pages_taken = self.path(node), self._remembered, False, 0
-        began, begin = self.changes.begin(), view.now()
-        self._untimed.pop(node, None)
-        moment, draft = begin, kept.begin(path) if kept else None
-        try:
-            pages = iter(self._source.list(path))
-            while page := await self.ask("list", next, pages, None):
-                if not await self.take_page(node, path, page, listing, began, moment):
-                    return False
-                if kept and draft:
-                    kept.add(draft, page)
-                moment = view.now()  # of the next one
-                pages_taken += 1
-                if 0 < listing.most < pages_taken:
-                    return True  # nobody waits for it
-            await self._sweep(node, path, listing.number, began)
-            whole = True
-        finally:
-            self.changes.end(began)
-            if kept and draft:
-                kept.end(draft, whole)
-        self.complete(node, begin)
-        return True
-
-    def is_asked(self, node: int) -> bool:
-        """Whether the source is asked what the folder holds."""
-        return node in self._listings
-
-    def complete(self, node: int, begin: int) -> None:
-        """All that it held then is known."""
-        self._nodes.complete(node, max((begin + int(self._settings.names_hold * view.SECOND)) // view.SECOND, 0))
-
-    async def take_page(self, node: int, path: bytes, page: Page, listing: Listing, began: int, moment: int) -> bool:
-        """Whether the folder has the same place still."""
-        self.hidden.add(path, page.hidden)
-        self.shadowed.add(path, page.shadowed)
-        for start in range(0, len(page.listed), _ROW):
-            if self.changes.since(began, path):
-                return False
-            for told in page.listed[start : start + _ROW]:
-                if node == ROOT and told.name == STATS:
-                    self.hidden.add(path, [told.name])
-                elif listing.number or not (told.name in listing.absent or self._nodes.find(node, told.name)):
-                    self._take_listed(node, path, told, listing.number, began, moment)
-            await trio.lowlevel.checkpoint()
-        listing.grow()
-        return True
-
-    def _take_listed(self, folder: int, path: bytes, told: Told, listing: int, began: int, moment: int) -> None:
-        node = self._nodes.find(folder, told.name)
-        kept = node and (self.is_held(node) or self._is_moved(path, told.name))
-        if not kept and not self._is_touched(began, path, told.name):
-            node = self.take(folder, told.name, told.found, moment, node)
-        if node:
-            self._nodes.seen(node, listing)
-
-    async def _sweep(self, folder: int, path: bytes, listing: int, began: int) -> None:
-        """What was not listed is not there, but for what was made meanwhile."""
-        after = 0
-        while row := self._row(folder, after):
-            for child in row:
-                seen = self._nodes.was_seen(child.node, listing) or self.is_held(child.node)
-                seen = seen or self._is_moved(path, child.name)
-                if not seen and not self._is_touched(began, path, child.name):
-                    self._nodes.unname(child.node)
-            after = row[-1].order
-            await trio.lowlevel.checkpoint()
-
-    def _row(self, folder: int, after: int) -> list[Child]:
-        row: list[Child] = []
-        for child in self._nodes.children(folder, after):
-            row.append(child)
-            if len(row) == _ROW:
-                break
-        return row
-
-    def _is_touched(self, began: int, path: bytes, name: bytes) -> bool:
-        return self.changes.since(began, path + b"/" + name if path else name)
-
-    def _is_moved(self, path: bytes, name: bytes) -> bool:
-        return bool(self._moving) and self._moved_with(path + b"/" + name if path else name) is not None
-
-    def _page(self, node: int, after: int, room: int, plus: bool) -> list[Listed]:
-        """As many as fit."""
-        page: list[Listed] = []
-        for place, name in ((1, b"."), (2, b"..")):
-            if after < place:
-                room -= listed_size(name, plus)
-                page.append(Listed(name, Entry(0, Attributes(node, stat.S_IFDIR)), place))
-        moment = view.now()
-        for child in self._nodes.children(node, max(after - _DOTS, 0)):
-            room -= listed_size(child.name, plus)
-            if room < 0:
-                break
-            known = self.known(child.node)
-            if plus and (known.holds > moment or self.is_held(child.node)):
-                found = self.entry(child.node, known)
-            else:
-                kind = 0 if known.holds == view.UNSURE else known.mode
-                found = Entry(0, Attributes(known.number, kind))
-            page.append(Listed(child.name, found, child.order + _DOTS))
-        return page
+                self.listings.recalls.changed(folder)
 
 
 def _fit(name: bytes) -> None:

@@ -301,7 +301,9 @@ class Opening:
             return self._names.entry(opened.node), self._as_before(opened)
         await writing.admission.ask()
         alone, conditions = bool(flags & os.O_EXCL), self._source.abilities.conditions
-        if (alone or not flags & os.O_TRUNC) and not (alone and conditions and self._names.bulk.is_free(parent, name)):
+        if (alone or not flags & os.O_TRUNC) and not (
+            alone and conditions and self._names.listings.bulk.is_free(parent, name)
+        ):
             await self._names.refresh_new(parent, name)  # others may have made it since the kernel asked
         node = self._nodes.find(parent, name)
         if node and alone:
@@ -318,7 +320,7 @@ class Opening:
         stage = writing.begin(node, {}, alone=alone)
         self._nodes.mark_written(node)
         if conditions:
-            self._names.bulk.made(parent)
+            self._names.listings.bulk.made(parent)
         return self._names.entry(node), self._opened_stage(caller, node, stage, writes=True)
 
     async def truncate(self, node: int, size: int) -> None:

@@ -15,6 +15,7 @@ from .remembered import LostError
 if TYPE_CHECKING:
     from ..nodes.table import Nodes
     from ..sources.base import Found
+    from .listings import Listings
     from .names import Names
     from .remembered import Remembered, Row
     from .work import Flight, Work
@@ -43,8 +44,11 @@ class Listing:
 
 
 class Recalls:
-    def __init__(self, nodes: Nodes, work: Work, names: Names, remembered: Remembered | None) -> None:
-        self._nodes, self._work, self._names, self._remembered = nodes, work, names, remembered
+    def __init__(
+        self, nodes: Nodes, work: Work, names: Names, listings: Listings, remembered: Remembered | None
+    ) -> None:
+        self._nodes, self._work, self._remembered = nodes, work, remembered
+        self._names, self._listings = names, listings
         self._recalls: dict[int, Listing] = {}
 
     async def know(self, folder: int) -> bool:
@@ -73,7 +77,7 @@ class Recalls:
         return self._recalls[node]
 
     def _is_newer(self, node: int) -> bool:
-        return self._names.is_asked(node) or bool(self._nodes.complete_until(node))
+        return self._listings.is_asked(node) or bool(self._nodes.complete_until(node))
 
     async def _recall(self, remembered: Remembered, node: int, recall: Listing, row: Row) -> bool:
         with self._nodes.keeping(node):
@@ -81,14 +85,16 @@ class Recalls:
 
     async def _recalled(self, remembered: Remembered, node: int, recall: Listing, row: Row) -> bool:
         """Whether all of it is known now. What is known already is newer."""
-        names = self._names
+        names, listings = self._names, self._listings
         began = names.changes.begin()
         try:
             for number in range(row.pages):
                 page = await self._work.ask(remembered.page, row, number)
-                if names.is_asked(node) or not await names.take_page(node, row.path, page, recall, began, row.moment):
+                if listings.is_asked(node) or not await listings.take_page(
+                    node, row.path, page, recall, began, row.moment
+                ):
                     return False
-            if names.path(node) != row.path or names.is_asked(node):
+            if names.path(node) != row.path or listings.is_asked(node):
                 return False
         except (LostError, StaleError):
             return False
@@ -96,7 +102,7 @@ class Recalls:
             names.changes.end(began)
             del self._recalls[node]
             recall.grow()
-        names.complete(node, row.moment)
+        listings.complete(node, row.moment)
         return True
 
     # --- what makes them old -----------------------------------------------------------------

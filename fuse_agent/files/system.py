@@ -216,7 +216,7 @@ class FileSystem(Operations):
     def readdir(
         self, _caller: Caller, node: int, _handle: int, after: int, room: int, plus: bool
     ) -> Soon[Sequence[Listed]]:
-        return self._names.listing(node, after, room, plus)
+        return self._names.listings.page(node, after, room, plus)
 
     def releasedir(self, _caller: Caller, _node: int, _handle: int) -> None:
         return None
@@ -362,10 +362,10 @@ class FileSystem(Operations):
         return {
             "nodes": len(self._nodes),
             "open": len(self._opens),
-            "hidden_names": len(self._names.hidden),
-            "hidden": self._names.hidden.shown(),
-            "shadowed_names": len(self._names.shadowed),
-            "shadowed": self._names.shadowed.shown(),
+            "hidden_names": len(self._names.listings.hidden),
+            "hidden": self._names.listings.hidden.shown(),
+            "shadowed_names": len(self._names.listings.shadowed),
+            "shadowed": self._names.listings.shadowed.shown(),
             "unsaved": len(self.unsaved()),
             "waiting": self._work.waiting,
             "staged": self._writing.described() if self._writing else [],

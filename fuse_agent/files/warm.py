@@ -93,7 +93,7 @@ class Warm:
 
     async def _folder(self, nursery: trio.Nursery, node: int, path: bytes) -> None:
         after = 0
-        while row := await self._names.children(node, after):
+        while row := await self._names.listings.children(node, after):
             for child in row:
                 await self._path_of(nursery, child.node, path + b"/" + child.name)
             after = row[-1].order

@@ -257,7 +257,7 @@ class Writing:
             if isinstance(error, OvertakenError):
                 stage.say_if_it_can(overtaken=True)
                 if stage.note.alone:
-                    self._names.bulk.contested(self._nodes.parent(node))
+                    self._names.listings.bulk.contested(self._nodes.parent(node))
                 # Its name means what the source has from now on.
                 self._names.changes.touch(path)
                 self._nodes.unname(node)
@@ -287,7 +287,7 @@ class Writing:
         if found.mtime_ns == UNTOLD:  # it is asked for when somebody wants to know
             now = self._names.known(node).mtime
             known = known._replace(mtime=now, ctime=now, atime=now)
-            self._names.without_times(self._nodes.parent(node))
+            self._names.listings.without_times(self._nodes.parent(node))
         self._nodes.set(node, known)
         self._names.xattrs.take(node, found.xattrs)
         self._contents.drop(node)

@@ -374,11 +374,18 @@ def test_a_link_is_renamed_and_not_what_it_leads_to(place: Place) -> None:
 # --- links and others ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "target", ["a", "../x/y", "/", "nö\n", "t" * 255, "/".join(["u" * 255] * 15), "v/" * 2047 + "w"]
-)
+TARGETS = ["a", "../x/y", "/", "nö\n", "t" * 255, "u/" * 450]
+# Longer than what a store keeps with an object.
+LONG_TARGETS = ["/".join(["u" * 255] * 15), "v/" * 2047 + "w"]
+
+
+@pytest.mark.parametrize("target", [*TARGETS, *LONG_TARGETS])
 def test_a_link_leads_where_it_was_told_to(place: Place, target: str) -> None:
     link = place.root / "link"
+    if target in LONG_TARGETS and place.kind.source == "memory":
+        with failing(errno.ENAMETOOLONG):
+            link.symlink_to(target)
+        return
     link.symlink_to(target)
     assert os.readlink(link) == target
     assert link.lstat().st_size == len(target.encode())
