@@ -7,49 +7,23 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.faulty_source import Faults
+from tests.support.behind import LONG, QUICK, Begin, beginning, replace
 from tests.support.granted import until
-from tests.support.mounted import mounted
 from tests.support.places import file
 from tests.support.source_suite import failing
 
-QUICK: dict[str, Any] = {
-    "attributes_hold": 0.1, "names_hold": 0.1, "kernel_attributes_hold": 0.1, "kernel_names_hold": 0.1,
-}  # fmt: skip
-# Whoever sees something new sees it by asking, and not because it was time.
-LONG: dict[str, Any] = dict.fromkeys(QUICK, 3600.0)
 LARGE = 5 << 20
-
-Begin = Callable[..., tuple[Path, Path]]
 
 
 @pytest.fixture
 def begin(tmp_path: Path) -> Iterator[Begin]:
-    """Mounts a folder; both it and the mount are given."""
-    root = tmp_path / "root"
-    root.mkdir()
-    with ExitStack() as stack:
-
-        def one(**settings: Any) -> tuple[Path, Path]:
-            folder = tmp_path / f"mount{len(list(tmp_path.iterdir()))}"
-            folder.mkdir()
-            return root, stack.enter_context(mounted(folder, {"kind": "local", "root": str(root)}, **settings)).point
-
+    with beginning(tmp_path) as one:
         yield one
-
-
-def replace(path: Path, data: bytes) -> None:
-    """At once, as object stores do."""
-    unfinished = path.with_name(f"{path.name} unfinished")
-    unfinished.write_bytes(data)
-    unfinished.rename(path)
 
 
 WAYS = {"in place": Path.write_bytes, "by another": replace}
@@ -218,96 +192,6 @@ def test_what_only_readers_have_open_is_changed_at_once(begin: Begin) -> None:
             assert (point / "moved").read_bytes() == (root / "moved").read_bytes() == b"theirs!"
             assert os.pread(reader, 100, 0) == b"wri"
     assert (point / "moved").read_bytes() == b"theirs!"
-
-
-def test_attributes_are_seen_when_what_was_known_holds_no_more(begin: Begin) -> None:
-    root, point = begin(**QUICK)
-    path, there = point / "file", root / "file"
-    there.write_bytes(b"before")
-    assert path.stat().st_size == 6
-    there.write_bytes(b"after it")
-    os.utime(there, ns=(5, 5))
-    until("size and time are seen", lambda: (path.stat().st_size, path.stat().st_mtime_ns) == (8, 5))
-    there.chmod(0o600)
-    os.chown(there, 7, 8)
-    until("owner and mode are seen", lambda: (path.stat().st_uid, path.stat().st_mode & 0o777) == (7, 0o600))
-
-
-def test_names_are_seen_when_what_was_known_holds_no_more(begin: Begin) -> None:
-    root, point = begin(**QUICK)
-    (root / "goes").write_bytes(b"goes")
-    (root / "kind").write_bytes(b"file")
-    assert sorted(os.listdir(point)) == ["goes", "kind"]
-    assert not (point / "comes").exists()
-    (root / "comes").write_bytes(b"comes")
-    (root / "goes").unlink()
-    (root / "kind").unlink()
-    (root / "kind").mkdir()
-    (root / "kind" / "below").write_bytes(b"below")
-    until("what came is there", (point / "comes").exists)
-    until("what went is not", lambda: not (point / "goes").exists())
-    until("another kind is seen", (point / "kind").is_dir)
-    assert (point / "kind" / "below").read_bytes() == b"below"
-    assert sorted(os.listdir(point)) == ["comes", "kind"]
-    (root / "comes").rename(root / "kind" / "moved")
-    until("the listing is new", lambda: os.listdir(point) == ["kind"])
-    until("what moved is there", (point / "kind" / "moved").exists)
-
-
-def test_what_is_known_answers_as_long_as_it_holds(begin: Begin) -> None:
-    root, point = begin(**LONG)
-    (root / "file").write_bytes(b"before")
-    assert (point / "file").stat().st_size == 6
-    assert os.listdir(point) == ["file"]
-    (root / "file").write_bytes(b"after it")
-    (root / "new").touch()
-    assert (point / "file").stat().st_size == 6
-    assert os.listdir(point) == ["file"]
-    assert (point / "file").read_bytes() == b"after it"
-    assert (point / "file").stat().st_size == 8, "who opened it asked"
-
-
-def test_nothing_holds_where_that_is_said(begin: Begin) -> None:
-    """Section 14: 0 is close-to-open for attributes and names too."""
-    root, point = begin(**dict.fromkeys(QUICK, 0.0))
-    for turn in range(20):
-        (root / "file").write_bytes(b"x" * turn)
-        assert (point / "file").stat().st_size == turn
-        (root / f"new{turn}").touch()
-        assert (point / f"new{turn}").exists()
-        assert f"new{turn}" in os.listdir(point)
-        (root / f"new{turn}").unlink()
-        assert not (point / f"new{turn}").exists()
-        assert os.listdir(point) == ["file"]
-
-
-def test_who_is_relaxed_takes_what_is_known(begin: Begin, tmp_path: Path) -> None:
-    """Section 14: relaxedOpen asks nobody for as long as that holds."""
-    faults = Faults(tmp_path / "faults")
-    root, point = begin(relaxed=True, read_only=True, faults=faults.folder, **LONG)
-    (root / "file").write_bytes(b"before")
-    assert (point / "file").read_bytes() == b"before"
-    with faults.said("find", "error EIO"), faults.said("read", "error EIO"):
-        for _turn in range(3):
-            assert (point / "file").read_bytes() == b"before"
-    replace(root / "file", b"after it")
-    assert (point / "file").read_bytes() == b"before"
-
-
-def test_a_mount_that_is_only_read_changes_nothing(begin: Begin) -> None:
-    """Section 13: EROFS."""
-    root, point = begin(read_only=True)
-    (root / "file").write_bytes(b"content")
-    for act in (
-        lambda: (point / "file").write_bytes(b"x"), (point / "new").touch, (point / "file").unlink,
-        (point / "folder").mkdir, lambda: (point / "file").rename(point / "new"),
-        lambda: os.truncate(point / "file", 0), lambda: (point / "file").chmod(0o600), lambda: (point / "link").symlink_to("a"),
-        lambda: os.utime(point / "file"),
-    ):  # fmt: skip
-        with failing(errno.EROFS):
-            act()
-    assert (point / "file").read_bytes() == b"content"
-    assert os.listdir(root) == ["file"]
 
 
 @pytest.mark.parametrize("way", WAYS)
