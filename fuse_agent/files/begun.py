@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .content import Content
     from .contents import Contents
     from .names import Names
-    from .stage import Stage, Staging
+    from .stage import Stage
+    from .staging import Staging
     from .work import Work
 
 _LOG = logging.getLogger(__name__)

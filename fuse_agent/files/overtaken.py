@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .ahead import Range
 
 if TYPE_CHECKING:
-    from .stage import Stage, Staging
+    from .stage import Stage
+    from .staging import Staging
     from .storing import Storing
 
 _LOG = logging.getLogger(__name__)

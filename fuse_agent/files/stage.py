@@ -12,30 +12,25 @@ import fcntl
 import logging
 import os
 import re
-import resource
 import signal
 import threading
 import zlib
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ..cache.claim import BESIDE, boot_id
 from .ahead import Range
-from .marks import Marks
-from .notes import Note, Stored, note_path, read_note, write_note
+from .notes import Note, Stored, note_path, write_note
 from .present import Present
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ..cache.file import File
+    from .marks import Marks
 
 _LOG = logging.getLogger(__name__)
-# Descriptors that are left for those who store: else what is written could never be, and none would be free again.
-_SPARE: Final = 64
 # Of a file that was there before: what is fetched, and known to be here, as one.
 PIECE: Final = 128 << 10
 _FILLED, _WRITTEN = 1, 2  # of a piece; 0 is not here
@@ -44,7 +39,7 @@ COMPARED: Final = 8 << 20
 SETTLED: Final = 20_000_000  # nanoseconds: two writes within less may show the same time
 _STEP: Final = 1 << 20
 _SHORT: Final = 64 << 10
-_MAP, _NEW = ".map", ".new"
+MAP, _NEW = ".map", ".new"  # of names: of what is here, and of what is not whole yet
 _SAME: Final = re.compile(rb"[\x00\x01]+")
 # What a disk says that takes no more.
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -289,8 +284,8 @@ class Stage:
         size = self.status().st_size
         more = -(-size // PIECE) - len(self._present.pieces)
         if more > 0:
-            map_ = self._folder / f"{self.number}{_MAP}"
-            unfinished = map_.with_suffix(f"{_MAP}{_NEW}")
+            map_ = self._folder / f"{self.number}{MAP}"
+            unfinished = map_.with_suffix(f"{MAP}{_NEW}")
             try:
                 unfinished.write_bytes(self._present.pieces + bytes([_FILLED]) * more)
                 longer = Present(unfinished)
@@ -373,105 +368,13 @@ class Stage:
 
     def unname(self) -> None:
         """Nobody finds it any more; its room is given back when it is closed."""
-        if _remove(self._folder, self.number):
+        if remove(self._folder, self.number):
             self._marks.drop(self.number)
 
     def close(self) -> None:
         if self._present is not None:
             self._present.close()
         os.close(self.descriptor)
-
-
-class Staging:
-    """The folder of what is written, of one mount."""
-
-    def __init__(
-        self, folder: Path, claimed: Callable[[], None] = lambda: None, boot: str = "", marks: Path | None = None
-    ) -> None:
-        """
-        :param claimed: makes sure that the folder above is ours still, which somebody may have removed
-        :param boot: another text after the machine has started anew; the kernel's own by default
-        :param marks: a folder on another disk, which is empty after that
-        """
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder, self._claimed, self.boot = folder, claimed, boot or boot_id()
-        self._marks = Marks(marks, folder)
-        self._tidy()
-        self._last = max((int(one.stem) for one in folder.iterdir() if one.stem.isdecimal()), default=0)
-
-    def begin(self, note: Note, give: Callable[[Path], None] | None = None) -> Stage:
-        """An empty one; with ``note.base`` one that holds as much of what was there before, none of which is here yet.
-
-        :param give: brings a file there that has all of it
-        """
-        if not self.folder.exists():
-            _LOG.error(
-                "The folder %s was removed, and is made anew. What is being written is stored when it is closed, but would not be found after a "
-                "crash. Nobody but the agent should remove anything there.", self.folder,
-            )  # fmt: skip
-            self._claimed()
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._last += 1
-        self._marks.drop(self._last)  # of a folder that was removed
-        try:
-            return self._begin(self._last, note._replace(boot=self.boot), give)
-        except BaseException:
-            _remove(self.folder, self._last)
-            raise
-
-    def _begin(self, number: int, note: Note, give: Callable[[Path], None] | None) -> Stage:
-        write_note(self.folder, number, note)
-        with ExitStack() as undoing:
-            path = self.folder / str(number)
-            if give:
-                give(path)
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (0 if give else os.O_CREAT | os.O_EXCL), 0o600)
-            undoing.callback(os.close, descriptor)
-            limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-            if descriptor >= limit - min(_SPARE, limit // 2):
-                _LOG.error(
-                    "too many files are written at a time, and one more is refused: raise LimitNOFILE= of the agent limit=%d",
-                    limit,
-                )
-                raise OSError(errno.ENFILE, f"of {limit} descriptors only those are left that storing needs", note.path)
-            present = None
-            if note.base:
-                os.ftruncate(descriptor, note.base)
-                map_ = self.folder / f"{number}{_MAP}"
-                with map_.open("xb") as file:  # a full disk is met here, and not when it is noted in
-                    os.posix_fallocate(file.fileno(), 0, -(-note.base // PIECE))
-                present = Present(map_)
-            undoing.pop_all()
-        return Stage(self.folder, number, descriptor, note, present, self._marks)
-
-    def open(self, number: int) -> Stage:
-        """One that another process began.
-
-        :raises FileNotFoundError: of one that is not there
-        :raises ValueError: when its note cannot be read
-        """
-        note = read_note(self.folder, number)
-        note = note._replace(poisoned=note.poisoned or self._marks.get(number))
-        descriptor = os.open(self.folder / str(number), os.O_RDWR | os.O_CLOEXEC)
-        map_ = self.folder / f"{number}{_MAP}"
-        present = Present(map_) if map_.exists() else None
-        stage = Stage(self.folder, number, descriptor, note, present, self._marks)
-        stage.found, stage.torn = True, note.boot not in ("", self.boot)
-        return stage
-
-    def _tidy(self) -> None:
-        """What tells of a file that is not there: who was killed had not made it yet, or had removed it already."""
-        names = {one.name for one in self.folder.iterdir()}
-        for name in names:
-            if name.endswith(BESIDE) and name.partition(".")[0] not in names:
-                with suppress(OSError):  # as where it is read-only
-                    (self.folder / name).unlink()
-
-    def left(self) -> Iterator[int]:
-        """Numbers of those that lie here."""
-        for one in sorted(self.folder.iterdir()):
-            if one.name.isdecimal():
-                yield int(one.name)
 
 
 def sum_if_compared(descriptor: int, size: int) -> int:
@@ -482,10 +385,10 @@ def sum_if_compared(descriptor: int, size: int) -> int:
     return found
 
 
-def _remove(folder: Path, number: int) -> bool:
+def remove(folder: Path, number: int) -> bool:
     """Whether it is gone."""
     try:
-        for path in (folder / str(number), folder / f"{number}{_MAP}", note_path(folder, number)):
+        for path in (folder / str(number), folder / f"{number}{MAP}", note_path(folder, number)):
             path.unlink(missing_ok=True)
     except OSError as error:
         if error.errno != errno.EROFS:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ..sources.base import Source
     from .headroom import Headroom
     from .remembered import Remembered
-    from .stage import Staging
+    from .staging import Staging
     from .view import Settings
 
 _LOG = logging.getLogger(__name__)

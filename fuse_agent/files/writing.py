@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from ..sources.xattrs import Xattrs
     from .contents import Contents
     from .names import Names
-    from .stage import Stage, Staging
+    from .stage import Stage
+    from .staging import Staging
     from .view import Settings
     from .work import Work
 

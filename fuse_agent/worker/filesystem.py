@@ -23,7 +23,7 @@ from ..cache.memory import Memory
 from ..cache.room import Limits
 from ..files.headroom import Headroom
 from ..files.remembered import Remembered
-from ..files.stage import Staging
+from ..files.staging import Staging
 from ..files.stats import WithStats
 from ..files.system import Parts
 from ..files.warm import paths_of

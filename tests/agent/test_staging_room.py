@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 from paddleflow_fuse.files.notes import Note
-from paddleflow_fuse.files.stage import Stage, Staging
+from paddleflow_fuse.files.stage import Stage
+from paddleflow_fuse.files.staging import Staging
 
 from tests.support.agent_command import Command, command
 from tests.support.granted import until

@@ -14,7 +14,7 @@ import trio
 from paddleflow_fuse.cache.memory import Memory
 from paddleflow_fuse.files import view
 from paddleflow_fuse.files.bulk import LEAST, Bulk
-from paddleflow_fuse.files.stage import Staging
+from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.records import ROOT

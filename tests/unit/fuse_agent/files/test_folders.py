@@ -8,7 +8,7 @@ from pathlib import Path
 from paddleflow_fuse.cache.claim import claim
 from paddleflow_fuse.files.folders import caches
 from paddleflow_fuse.files.notes import Note
-from paddleflow_fuse.files.stage import Staging
+from paddleflow_fuse.files.staging import Staging
 
 
 def test_what_waits_in_each_is_named_and_nothing_else_is_a_cache(tmp_path: Path) -> None:

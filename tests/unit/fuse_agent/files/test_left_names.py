@@ -16,7 +16,7 @@ import trio
 import trio.testing
 from paddleflow_fuse.cache.memory import Memory
 from paddleflow_fuse.files.notes import Note
-from paddleflow_fuse.files.stage import Staging
+from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.records import ROOT, Known

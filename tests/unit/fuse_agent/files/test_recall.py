@@ -20,7 +20,7 @@ import trio
 from paddleflow_fuse.cache.memory import Memory
 from paddleflow_fuse.files import recalls
 from paddleflow_fuse.files.remembered import NAMES, Remembered, Row
-from paddleflow_fuse.files.stage import Staging
+from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.records import ROOT

@@ -19,7 +19,8 @@ from paddleflow_fuse.files import stage as module
 from paddleflow_fuse.files.ahead import Range
 from paddleflow_fuse.files.notes import Note, read_note, write_note
 from paddleflow_fuse.files.present import Present
-from paddleflow_fuse.files.stage import PIECE, Stage, Staging
+from paddleflow_fuse.files.stage import PIECE, Stage
+from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.records import ROOT

@@ -15,7 +15,7 @@ import trio
 from paddleflow_fuse.cache.memory import Memory
 from paddleflow_fuse.files.marks import Marks
 from paddleflow_fuse.files.notes import Note
-from paddleflow_fuse.files.stage import Staging
+from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.records import ROOT, Known
