@@ -33,6 +33,8 @@ OURS: Final = (
     "state", "state.new", "objects", "filling", "index", "index-wal", "index-shm", "index-journal",
     "names-well", "names", "names-wal", "names-shm", "names-journal", "rates", "uploads", STAGING,
 )  # fmt: skip
+# What is made anew by who writes, stores or counts, after all was removed by hand.
+_ANEW: Final = frozenset((STAGING, "uploads", "rates"))
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -133,9 +135,7 @@ def claim(folder: Path, who: Mapping[str, Any]) -> Claim:
         root = _open(folder)
         opened.callback(os.close, root)
         names = names_in(root)
-        if (
-            set(names) - {STAGING} and OWNER not in names
-        ):  # the other was made anew by who writes, after all was removed by hand
+        if set(names) - _ANEW and OWNER not in names:
             raise ForeignError(
                 f"{folder} holds {names[0]} and is no cache: name an empty folder, or one that is not there."
             )
@@ -143,7 +143,7 @@ def claim(folder: Path, who: Mapping[str, Any]) -> Claim:
         descriptor = _open_owner(folder, root)
         opened.callback(os.close, descriptor)
         before = _read(descriptor)
-        if before.get("mark") != _MARK and (before or os.fstat(descriptor).st_size or set(names) - {OWNER, STAGING}):
+        if before.get("mark") != _MARK and (before or os.fstat(descriptor).st_size or set(names) - {OWNER, *_ANEW}):
             raise ForeignError(f"{folder} holds a file {OWNER} that is not of a cache: name another folder.")
         _lock(folder, descriptor)
         if not _same(root, descriptor):
