@@ -258,7 +258,7 @@ class Direct:
         begun = perf_counter()
         try:
             found = call(operations, caller(request), request)
-            if type(found) is CoroutineType:
+            if isinstance(found, CoroutineType):
                 scope = trio.CancelScope(deadline=trio.current_time() + self._longest)
                 self._waiting[request.number] = scope  # now, since it may be interrupted before it is begun
                 # What it was asked outlives the buffer; what it was given, an operation has taken by now.

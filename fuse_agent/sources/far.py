@@ -232,9 +232,11 @@ class FarSource(Source):
 
     def _end_if_stuck(self) -> None:
         """What it was asked may take so long. But who does not even say that it lives is ended, and another begins."""
+        process = self.process
         try:
             with self._lock:
-                process, channel = self.process, self._open()
+                channel = self._open()
+                process = self.process
             with closing(channel):
                 channel.limit(_LIVES)
                 channel.send(("alive", ()))

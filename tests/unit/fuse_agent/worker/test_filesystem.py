@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import trio
@@ -21,15 +21,19 @@ def test_only_at_the_end_of_a_mount_the_cache_is_brought_to_the_disk(
 ) -> None:
     """Which takes as long as whatever else waits for that disk: clients wait for the worker that comes after this one."""
     synced: list[Store] = []
-    monkeypatch.setattr(Store, "sync", lambda store: synced.append(store))
+
+    def sync(store: Store) -> None:
+        synced.append(store)
+
+    monkeypatch.setattr(Store, "sync", sync)
     (tmp_path / "data").mkdir()
     options = {"data-cache-path": str(tmp_path / "cache"), "meta-cache-driver": "disk"}
     told = {
         "mount": str(tmp_path / "mount"), "url": f"local:/{tmp_path}/data", "options": options, "uid": 0, "gid": 0,
         "mounted_ns": 0, "run": str(tmp_path / "run"),
     }  # fmt: skip
-    session = SimpleNamespace(agreed=SimpleNamespace(passthrough=False), unbind=lambda _number: False, doubt=None)
-    given = Given(region, cast("Any", session), told, {}, lambda _name, _descriptor: None)
+    session: Any = SimpleNamespace(agreed=SimpleNamespace(passthrough=False), unbind=lambda _number: False, doubt=None)
+    given = Given(region, session, told, {}, lambda _name, _descriptor: None)
 
     async def serve() -> None:
         async with begin(given) as served:
