@@ -72,12 +72,16 @@ class Kernel:
         await self.ask(Op.FORGET, node, times)
 
 
-def held() -> tuple[int, int, int]:
-    """Descriptors, bytes of memory that is in use, and objects of Python's."""
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def held() -> tuple[int, int]:
+    """Bytes of memory that is in use, and objects of Python's."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return len(os.listdir("/proc/self/fd")), pages * 4096, len(gc.get_objects())
+    return pages * 4096, len(gc.get_objects())
 
 
 async def look_up(kernel: Kernel, count: int, _round: int) -> None:
@@ -152,7 +156,7 @@ def test_nothing_is_held_for_nobody(work: str, tmp_path: Path) -> None:
     act, count = WORK[work]
     region, nodes = Region.create(), []
 
-    async def measure() -> tuple[tuple[int, ...], tuple[int, ...]]:
+    async def measure() -> tuple[tuple[int, int], tuple[int, int]]:
         store = MemoryStore()
         source = ObjectSource(store, "")
         with tempfile.TemporaryFile() as file:
@@ -177,11 +181,13 @@ def test_nothing_is_held_for_nobody(work: str, tmp_path: Path) -> None:
             await act(kernel, count // 2, 0)
             await idle(nursery)
             nodes.append(len(table))
-            before = held()
+            before, open_ = held(), descriptors()
             await act(kernel, count, 1)
             await idle(nursery)
             nodes.append(len(table))
             after = held()
+            # The threads of the cache open their own files for a moment, now and then.
+            await trio.to_thread.run_sync(until, "no more is open than before", lambda: descriptors() <= open_)
             assert not files.status()["open"]
         files.close()
         disk.close()
@@ -192,9 +198,8 @@ def test_nothing_is_held_for_nobody(work: str, tmp_path: Path) -> None:
     finally:
         region.close()
     assert nodes[0] == nodes[1]
-    assert after[0] <= before[0]
-    assert after[1] - before[1] < LEEWAY, f"{(after[1] - before[1]) / count:.1f} bytes each"
-    assert after[2] - before[2] < 100 + count // 100
+    assert after[0] - before[0] < LEEWAY, f"{(after[0] - before[0]) / count:.1f} bytes each"
+    assert after[1] - before[1] < 100 + count // 100
 
 
 def test_a_mount_that_is_used_holds_no_more_than_before(agent: Command, source: Path) -> None:
