@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.behind import LONG, QUICK, Begin, beginning, replace
+from tests.support.behind import LARGE, LONG, QUICK, Begin, beginning, replace
 from tests.support.granted import until
 from tests.support.places import file
 from tests.support.source_suite import failing
-
-LARGE = 5 << 20
 
 
 @pytest.fixture

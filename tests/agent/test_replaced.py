@@ -5,45 +5,20 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.mounted import mounted
+from tests.support.behind import LARGE, LONG, Begin, beginning, replace
 from tests.support.places import file
 from tests.support.source_suite import failing
-
-LONG: dict[str, Any] = dict.fromkeys(
-    ("attributes_hold", "names_hold", "kernel_attributes_hold", "kernel_names_hold"), 3600.0
-)
-LARGE = 5 << 20
-
-Begin = Callable[..., tuple[Path, Path]]
 
 
 @pytest.fixture
 def begin(tmp_path: Path) -> Iterator[Begin]:
-    """Mounts a folder; both it and the mount are given."""
-    root = tmp_path / "root"
-    root.mkdir()
-    with ExitStack() as stack:
-
-        def one(**settings: Any) -> tuple[Path, Path]:
-            folder = tmp_path / f"mount{len(list(tmp_path.iterdir()))}"
-            folder.mkdir()
-            return root, stack.enter_context(mounted(folder, {"kind": "local", "root": str(root)}, **settings)).point
-
+    with beginning(tmp_path) as one:
         yield one
-
-
-def replace(path: Path, data: bytes) -> None:
-    """At once, as object stores do."""
-    unfinished = path.with_name(f"{path.name} unfinished")
-    unfinished.write_bytes(data)
-    unfinished.rename(path)
 
 
 @pytest.mark.parametrize("over", [False, True])

@@ -15,6 +15,7 @@ QUICK: dict[str, Any] = {
 }  # fmt: skip
 # Whoever sees something new sees it by asking, and not because it was time.
 LONG: dict[str, Any] = dict.fromkeys(QUICK, 3600.0)
+LARGE = 5 << 20
 
 Begin = Callable[..., tuple[Path, Path]]
 
