@@ -7,7 +7,7 @@ import inspect
 import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..cache.memory import BLOCK
 from .ahead import Range, Reader, joined, overlap, request_size, requests, without
@@ -25,6 +25,16 @@ _AT_ONCE: Final = 8
 _SECONDS: Final = "blockcache_read_hist_seconds"
 
 
+class _OnTheWay(NamedTuple):
+    """
+    :ivar asked: what somebody wanted when it was begun; all else is ahead of that
+    """
+
+    range: Range
+    asked: Range
+    flight: Flight
+
+
 class Content:
     """
     :ivar file: what the disk has of it; None where there is no disk, or it has no room
@@ -39,7 +49,7 @@ class Content:
         self.node, self.version, self.size, self.digest = node, version, size, digest
         self.path = b""  # by which it was last known
         self._keeper = keeper
-        self._flights: list[tuple[Range, Flight]] = []
+        self._flights: list[_OnTheWay] = []
         self._ahead: Flight | None = None  # of all of it, in a row with others
         self._readers: dict[int, Reader] = {}
         self.file: File | None = None
@@ -109,10 +119,10 @@ class Content:
         missing = without(self._missing(Range(0, self.size)), self._on_the_way)
         for one in requests(missing, 4 * largest, largest):
             while len(self._flights) >= _AT_ONCE:
-                await self._flights[0][1].result()
-            self._begin(one, of_now=True)
+                await self._flights[0].flight.result()
+            self._begin(one, one, of_now=True)
         while self._flights:
-            await self._flights[0][1].result()
+            await self._flights[0].flight.result()
 
     def begin_ahead(self) -> bool:
         """Whether all of it is fetched, before anybody wants it, by who asks that; unless it is here, or somebody fetches it already."""
@@ -144,9 +154,7 @@ class Content:
         return await self._arrived(asked, window)
 
     async def _arrived(self, asked: Range, window: int) -> bytes | memoryview:
-        for one, flight in list(self._flights):
-            if overlap(one, asked):
-                await flight.result()
+        await self._landed(asked)
         began = time.perf_counter()
         found = self._at_hand(asked)
         if found is None and self.file is not None:
@@ -158,6 +166,22 @@ class Content:
             # What came was pushed out at once, or never kept.
             found = await self._keeper.direct(self, asked)
         return found
+
+    async def _landed(self, asked: Range) -> None:
+        """All of it, also when some of it fails: who asks again joins nothing that is about to fail.
+
+        :raises OSError: of what was asked for; what failed before anybody did is asked for now
+        """
+        failed: OSError | None = None
+        for one in list(self._flights):
+            if overlap(one.range, asked):
+                try:
+                    await one.flight.result()
+                except OSError as error:
+                    if overlap(one.asked, asked):
+                        failed = failed or error
+        if failed:
+            raise failed
 
     def _pass(self, asked: Range, window: int) -> None:
         """Of a large file, in order: the kernel has it now."""
@@ -186,7 +210,7 @@ class Content:
         for one in requests(missing, window, self._keeper.largest):
             if len(self._flights) >= _AT_ONCE and not overlap(one, asked):
                 return one.offset
-            self._begin(one)
+            self._begin(one, asked)
             if self.size > SMALL:
                 begin = max(one.offset, asked.end)
                 self._keeper.prefetched.fetched(self.digest, Range(begin, one.end - begin))
@@ -194,16 +218,16 @@ class Content:
 
     @property
     def _on_the_way(self) -> list[Range]:
-        return [one for one, _flight in self._flights]
+        return [one.range for one in self._flights]
 
-    def _begin(self, one: Range, of_now: bool = False) -> None:
+    def _begin(self, one: Range, asked: Range, of_now: bool = False) -> None:
         async def fly() -> None:
             try:
                 await self._keeper.fetch(self, one, of_now)
             finally:
                 self._flights.remove(item)
 
-        item = (one, self._keeper.work.begin(fly))
+        item = _OnTheWay(one, asked, self._keeper.work.begin(fly))
         self._flights.append(item)
 
     def _missing(self, wanted: Range) -> list[Range]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import tempfile
@@ -49,10 +50,15 @@ class Asked(ObjectSource):
         self.others: list[str] = []
         self.gate = threading.Event()
         self.gate.set()
+        self.is_away = False
 
     def read(self, path: bytes, version: bytes, offset: int, size: int) -> Data:
         self.reads.append((offset, size))
-        self.gate.wait(60)
+        is_away = self.is_away
+        if offset or not is_away:
+            self.gate.wait(60)
+        if is_away:
+            raise OSError(errno.EIO, "the source is away", path)
         return super().read(path, version, offset, size)
 
     def find(self, path: bytes) -> Found:
@@ -180,6 +186,32 @@ def test_what_was_fetched_ahead_counts_as_used_also_for_who_asked_at_that_moment
                 await _done(one)
         fetched = mount.metrics.total("prefetch_bytes_total")
         assert 0 < fetched == mount.metrics.total("prefetch_used_bytes_total")
+
+    mounted(act)
+
+
+def test_what_fails_before_anybody_wants_it_is_asked_for_again(mounted: Mounted) -> None:
+    """It was begun while the source was away, and ends when that is well again."""
+
+    async def act(mount: Mount) -> None:
+        node = await mount.node("large")
+        handle, source = await mount.open(node), mount.source
+        await mount.read(node, handle, 0, 4096)
+        await mount.fetched()
+        source.is_away = True
+        source.gate.clear()
+        source.reads.clear()
+        try:
+            await mount.read(node, handle, 4096, MIB // 2)  # which is there, and has what follows fetched
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            (ahead, _size), *_ = source.reads
+            source.is_away = False
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(mount.read, node, handle, ahead, 4096)
+                await trio.testing.wait_all_tasks_blocked()
+                source.gate.set()
+        finally:
+            source.gate.set()
 
     mounted(act)
 
