@@ -32,7 +32,7 @@ from tests.support.agent_command import Command, command
 from tests.support.many_keys import BIG, FEW, many_keys
 
 MANY = 1_000_000 if EXTENDED else 20_000
-READ = 10 << 30 if EXTENDED else BIG
+READ = 10 << 30 if EXTENDED else 4 * BIG  # long enough for several windows
 WINDOW = 500
 HOURS = 7200.0
 # The kernel asks for each; the agent knows.
