@@ -204,7 +204,7 @@ def test_what_fails_before_anybody_wants_it_is_asked_for_again(mounted: Mounted)
         try:
             await mount.read(node, handle, 4096, MIB // 2)  # which is there, and has what follows fetched
             await trio.testing.wait_all_tasks_blocked(0.05)
-            (ahead, _size), *_ = source.reads
+            ahead = source.reads[0][0]
             source.is_away = False
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(mount.read, node, handle, ahead, 4096)
