@@ -325,6 +325,8 @@ class Opening:
 
     async def truncate(self, node: int, size: int) -> None:
         writing = self.writing
+        if size > view.LARGEST:
+            raise OSError(errno.EFBIG, f"no file has {size} bytes")
         if writing.is_doubtful(node):
             await self._confirm(node)
         stage = writing.of(node)

@@ -265,6 +265,8 @@ class FileSystem(Operations):
         stage = self.writing.of(node)
         if stage is None:
             raise OSError(errno.EBADF, "it is not open for writing")
+        if offset + len(data) > view.LARGEST:
+            raise OSError(errno.EFBIG, f"no file has a byte at {offset}")
         count = await self.writing.write(node, stage, offset, data)
         self._metrics.count("fuse_written_size_bytes_sum", count)
         return count

@@ -21,6 +21,8 @@ SECOND: Final = 10**9
 # Of attributes that a listing could not tell: they never held.
 UNSURE: Final = -1
 _TYPES: Final = {Kind.FILE: stat.S_IFREG, Kind.FOLDER: stat.S_IFDIR, Kind.LINK: stat.S_IFLNK, Kind.UNSURE: stat.S_IFREG}
+# Bytes of a file, in which the kernel and every disk count.
+LARGEST: Final = (1 << 63) - 1
 _BLOCK: Final = 4096
 FOLDER_SIZE: Final = 4096
 

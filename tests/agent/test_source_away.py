@@ -53,6 +53,7 @@ def test_what_is_written_while_a_store_is_away_is_stored_when_it_is_back(agent: 
         assert (
             last(agent.run, agent.point, "status")["worker"]["files"]["unsaved"] == 2
         )  # no other process closes what is open here
+        until("it is said", lambda: "is tried again until the source takes it" in agent.said())
         said = [line for line in agent.said().splitlines() if "is tried again until the source takes it" in line]
         assert len(said) == 1
         assert "path=b'new'" in said[0]

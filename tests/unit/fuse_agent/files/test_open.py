@@ -23,6 +23,7 @@ from paddleflow_fuse.operations import Caller, Changes
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 
+from tests.support.granted import until
 from tests.support.source_suite import failing
 
 SIZE = 2 << 20
@@ -74,10 +75,15 @@ def test_nothing_stays_staged_for_a_size_that_no_file_can_have(region: Region, t
             )
             files = FileSystem(nursery, parts, Settings())
             node = (await done(files.lookup(who, 1, b"file"))).node
+            for size in (1 << 63) - 1, 1 << 63:
+                with failing(errno.EFBIG):
+                    await done(files.setattr(who, node, Changes(size=size)))
+            handle = (await done(files.open(who, node, os.O_WRONLY))).number
             with failing(errno.EFBIG):
-                await done(files.setattr(who, node, Changes(size=(1 << 63) - 1)))
-            nursery.cancel_scope.cancel()  # of what watches over what stays, if anything did
+                await done(files.write(who, node, handle, (1 << 63) - 1, memoryview(b"x"), 0))
+            await done(files.release(who, node, handle))
+            await trio.to_thread.run_sync(until, "nothing stays", lambda: not list(tmp_path.iterdir()))
+            nursery.cancel_scope.cancel()  # of what watches over what is staged
 
     trio.run(test)
-    assert list(tmp_path.iterdir()) == []
     assert source.find(b"file").size == 0
