@@ -15,14 +15,15 @@ import shutil
 import stat
 import threading
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..boot import boot_id
 from .errors import ForeignError, HeldError, UnsavedError
 from .store import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
 OWNER, STAGING = "owner", "staging"
 # Of what tells of a staged file, and lies beside it.
@@ -238,11 +239,6 @@ def beside(folder: Path) -> list[Path]:
     """Caches of the same files, of mounts with other options, that nobody holds."""
     found = sorted(owner.parent for owner in folder.parent.glob(f"*/{OWNER}"))
     return [one for one in found if one != folder and owner_of(one) and not is_held(one)]
-
-
-def boot_id() -> str:
-    """Another one after the machine has started anew."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def _open(folder: Path) -> int:

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
-from .claim import boot_id
+from ..boot import boot_id
 from .entries import KEY, WHOLE
 from .errors import FullError, UsedError
 from .file import File

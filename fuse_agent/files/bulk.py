@@ -34,11 +34,10 @@ class Bulk:
 
     def is_free(self, folder: int, name: bytes) -> bool:
         """Whether a name is believed to be nobody's."""
-        moment = view.now()
-        if self._nodes.complete_until(folder) * view.SECOND <= moment or folder in self._contested:
+        if not view.all_known(self._nodes, folder) or folder in self._contested:
             return False
         since, count = self._made.get(folder, (0, 0))
-        return count >= LEAST and moment < since + self._hold and not self._nodes.find(folder, name)
+        return count >= LEAST and view.now() < since + self._hold and not self._nodes.find(folder, name)
 
     def made(self, folder: int) -> None:
         moment = view.now()
@@ -49,7 +48,7 @@ class Bulk:
             since, count = moment, 0
         count += 1
         self._made[folder] = since, count
-        is_known = self._nodes.complete_until(folder) * view.SECOND > moment
+        is_known = view.all_known(self._nodes, folder)
         if self._hold and not is_known and folder not in self._contested and _is_power(count):
             self._learn(folder, max(count // _PAGE, 1))
 

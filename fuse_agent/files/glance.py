@@ -42,7 +42,7 @@ class Glance:
         return layout.ENTRY.pack(node, 0, *self._holds, *_numbers(known))
 
     def _absent(self, folder: int, name: bytes) -> bytes | None:
-        if self._nodes.complete_until(folder) * view.SECOND <= view.now():
+        if not view.all_known(self._nodes, folder):
             return None
         is_odd = not 0 < len(name) <= LONGEST_NAME or (folder == ROOT and name == STATS)
         return None if is_odd else self._absence

@@ -81,9 +81,8 @@ class Listings:
 
     def _is_listed(self, node: int, after: int) -> bool:
         """Who is in the middle of a listing goes on with it, even if it holds no more for others."""
-        until = self._nodes.complete_until(node)
-        holds = until * view.SECOND > view.now() and self._untimed.get(node, 0) <= _FEW
-        return node not in self._listings and (holds or bool(until and after))
+        holds = view.all_known(self._nodes, node) and self._untimed.get(node, 0) <= _FEW
+        return node not in self._listings and (holds or bool(after and self._nodes.complete_until(node)))
 
     async def children(self, node: int, after: int) -> list[Child]:
         """Of a folder, some behind that place of its listing, which is the newest when one begins; none at the end."""

@@ -122,7 +122,7 @@ class Names:
             known, held = self._nodes.known(node), self.is_held(node)
             if held or (known.name_holds > moment and known.holds > moment):
                 return self.entry(node, None if held else known)
-        elif self._nodes.complete_until(parent) * view.SECOND > moment:
+        elif view.all_known(self._nodes, parent):
             return Absent(self._settings.kernel_names_hold)
         return None
 
@@ -149,8 +149,7 @@ class Names:
 
     async def refresh_new(self, parent: int, name: bytes) -> int:
         """The same for who is about to make a file: that there is no folder may be known."""
-        is_known = self._nodes.complete_until(parent) * view.SECOND > view.now()
-        is_none = is_known and not self._nodes.find(parent, name)
+        is_none = view.all_known(self._nodes, parent) and not self._nodes.find(parent, name)
         return await self._refresh(parent, name, self._source.find_new if is_none else self._source.find)
 
     async def _refresh(self, parent: int, name: bytes, find: Callable[[bytes], Found]) -> int:

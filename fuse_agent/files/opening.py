@@ -301,9 +301,9 @@ class Opening:
             return self._names.entry(opened.node), self._as_before(opened)
         await writing.admission.ask()
         alone, conditions = bool(flags & os.O_EXCL), self._source.abilities.conditions
-        if (alone or not flags & os.O_TRUNC) and not (
-            alone and conditions and self._names.listings.bulk.is_free(parent, name)
-        ):
+        # Of what is emptied nothing stays, whoever made it.
+        sure = conditions and self._names.listings.bulk.is_free(parent, name) if alone else flags & os.O_TRUNC
+        if not sure:
             await self._names.refresh_new(parent, name)  # others may have made it since the kernel asked
         node = self._nodes.find(parent, name)
         if node and alone:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ..cache.claim import boot_id
+from ..boot import boot_id
 from ..sources.base import parent
 from . import view
 from .packed import DamagedError, Moment, age, pack, unpack

@@ -14,6 +14,7 @@ from ..protocol.replies import Attributes, Entry, Space
 from ..sources.base import UNTOLD, Kind
 
 if TYPE_CHECKING:
+    from ..nodes.table import Nodes
     from ..operations import Caller, Changes
     from ..sources.base import Found, Room
 
@@ -65,12 +66,11 @@ def known(found: Found, number: int, settings: Settings, moment: int) -> Known:
     mode = found.mode
     if mode is None:
         mode = {Kind.FOLDER: settings.folder_mode, Kind.LINK: 0o777}.get(found.kind, settings.file_mode)
-    changed, holds = (
-        found.mtime_ns or settings.mounted_ns,
-        moment + int(_hold(found.links, settings.attributes_hold) * SECOND),
-    )
     if found.mtime_ns == UNTOLD:
         changed, holds = time.time_ns(), 0
+    else:
+        changed = found.mtime_ns or settings.mounted_ns
+        holds = moment + int(_hold(found.links, settings.attributes_hold) * SECOND)
     return Known(
         mode=_TYPES[found.kind] | mode,
         uid=settings.uid if found.uid is None else found.uid,
@@ -89,6 +89,11 @@ def known(found: Found, number: int, settings: Settings, moment: int) -> Known:
 def _hold(links: int, seconds: float) -> float:
     """What has several names may be another by another one of them at any time: nothing that is known of it holds."""
     return seconds if links <= 1 else 0.0
+
+
+def all_known(nodes: Nodes, folder: int) -> bool:
+    """Whether every name of it is, as long as that holds."""
+    return nodes.complete_until(folder) * SECOND > now()
 
 
 def owner(caller: Caller, above: Known) -> tuple[int, int]:

@@ -304,8 +304,7 @@ class Direct:
             self.results.end(request.number & ~RESENT, failed, body)
 
     def _succeed(self, request: Request, body: bytes | memoryview, begun: float) -> None:
-        if request.op in RECORDED:
-            self._record(request, 0, body)
+        self._record(request, 0, body)
         if len(body) <= _COPIED:
             self.tell(replies.done(request.number, body))
         else:

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
+from ..boot import boot_id
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -46,10 +48,6 @@ class Rates(NamedTuple):
     write: Sequence[Rate] = ()
 
 
-def _boot() -> bytes:
-    return UUID(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()).bytes
-
-
 def take(paid: int, now: int, size: int, most: int) -> tuple[int, int]:
     """The next moment at which all is paid for, and how long who takes this has to wait, in nanoseconds.
 
@@ -70,7 +68,7 @@ class Gate:
         boot: bytes = b"",
     ) -> None:
         self._rates, self._clock, self._wait = tuple(rate for rate in rates if rate.most), clock, wait
-        self._boot = boot or _boot()
+        self._boot = boot or UUID(boot_id()).bytes
         self._lock = threading.Lock()
         self._files: dict[str, int] = {}
 

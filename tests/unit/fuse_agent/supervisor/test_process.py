@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -77,24 +79,26 @@ sys.stdin.read()
 """
 
 
-def test_who_still_serves_what_another_takes_over_is_ended(region: Region) -> None:
+@contextmanager
+def orphaned(region: Region) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker that serves it still."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(region.descriptor)], process_group=0,
         pass_fds=[region.descriptor], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as orphan:  # fmt: skip
         assert orphan.stdout is not None
         assert orphan.stdout.readline() == b"holds\n"
+        yield orphan
+
+
+def test_who_still_serves_what_another_takes_over_is_ended(region: Region) -> None:
+    with orphaned(region) as orphan:
         process.end_orphan(region.descriptor)
         assert orphan.wait(60) == -signal.SIGKILL
 
 
 def test_who_may_end_by_itself_has_time_for_that(region: Region) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(region.descriptor)], process_group=0,
-        pass_fds=[region.descriptor], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as orphan:  # fmt: skip
-        assert orphan.stdout is not None
-        orphan.stdout.readline()
+    with orphaned(region) as orphan:
         ends = threading.Thread(target=process.end_orphan, args=(region.descriptor, 60))
         ends.start()
         orphan.communicate()

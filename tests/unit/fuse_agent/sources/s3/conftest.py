@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,3 +44,11 @@ def tried() -> Iterator[Tried]:
         for store in tried.opened:
             store.close()
         assert tried.stub.steps == [], "not all that was planned was asked for"
+
+
+@pytest.fixture
+def staged() -> Iterator[int]:
+    descriptor = os.memfd_create("staged")
+    os.write(descriptor, b"abc")
+    yield descriptor
+    os.close(descriptor)

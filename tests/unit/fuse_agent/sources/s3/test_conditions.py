@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import errno
-import os
-from collections.abc import Iterator
 
 import pytest
 from paddleflow_fuse.cli.show import status
@@ -24,14 +22,6 @@ REFUSALS = [refused(501, "NotImplemented"), refused(400, "InvalidArgument"), ref
 BEGUN = answer(200, b"<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>")
 COMPLETE = answer(200, b"<CompleteMultipartUploadResult><ETag>&quot;v2&quot;</ETag></CompleteMultipartUploadResult>")
 GONE = refused(404)
-
-
-@pytest.fixture
-def staged() -> Iterator[int]:
-    descriptor = os.memfd_create("staged")
-    os.write(descriptor, b"abc")
-    yield descriptor
-    os.close(descriptor)
 
 
 def conditions(tried: Tried) -> list[str]:

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-
 import pytest
 from paddleflow_fuse.metrics import Request
 from paddleflow_fuse.sources.base import UNTOLD, ChangedError
@@ -17,14 +14,6 @@ from tests.support.kube_stub import Step, answer, reset
 from tests.support.s3_stub import KEYS, found, refused, stored
 
 from .conftest import Tried
-
-
-@pytest.fixture
-def staged() -> Iterator[int]:
-    descriptor = os.memfd_create("staged")
-    os.write(descriptor, b"abc")
-    yield descriptor
-    os.close(descriptor)
 
 
 @pytest.fixture
