@@ -37,6 +37,8 @@ _SAME_USE: Final = 5
 # Seconds after which it is kept that something was used again.
 _ROUGHLY: Final = 600
 _STEP: Final = 8 * PIECE
+# Of what may be there, that may be open although nobody reads it. What is open does not make room for others, and does not grow old.
+_OPEN: Final = 8
 
 
 def key(fs_id: str, object_key: bytes, version: bytes, size: int) -> bytes:
@@ -223,6 +225,14 @@ class Disk:
                 "open": len(room.opened),
                 **asdict(room.counters),
             }
+
+    def may_stay_open(self, files: int, size: int) -> bool:
+        """So much, of which nobody may need anything."""
+        room = self._room
+        if self._max_age or files * _OPEN > room.limits.files or size * _OPEN > room.limits.bytes:
+            return False
+        with room.lock:
+            return not room.is_tight()
 
     def close(self, lasts: bool = True) -> None:
         """After the last has filled. What is open stays so until it is closed.

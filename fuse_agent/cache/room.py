@@ -241,11 +241,11 @@ class Room:
     def ease(self) -> bool:
         """Gives room back when there is little left, until there is some again; whether what is open would have to go for that."""
         with self.lock:
-            if not self._tight(_HIGH, 0.0):
+            if not self.is_tight():
                 return False
         while True:
             with self.lock:
-                if self.off or not self._tight(_LOW, _SPARE):
+                if self.off or not self.is_tight(_LOW, _SPARE):
                     return False
                 entry = self.entries.order.first(self.opened)
                 if not entry:
@@ -357,7 +357,8 @@ class Room:
         within = taken.bytes + self.beside <= self.limits.bytes and taken.files <= self.limits.files
         return within and self._free_enough(used.bytes, 0.0)
 
-    def _tight(self, share: float, spare: float) -> bool:
+    def is_tight(self, share: float = _HIGH, spare: float = 0.0) -> bool:
+        """Whether it is time to give room back; the lock is held."""
         return self._over(share) or not self._free_enough(0, spare)
 
     def _over(self, share: float) -> bool:

@@ -5,6 +5,7 @@ another."""
 from __future__ import annotations
 
 import errno
+import resource
 import time
 from collections import OrderedDict
 from contextlib import suppress
@@ -35,8 +36,11 @@ if TYPE_CHECKING:
     from .work import Work
 
     Loaded = TypeVar("Loaded")
-# Contents of files that nobody has open, as on a mount without opens.
-_IDLE: Final = 256
+# Contents are kept when nobody has them open any more: who opens a file again soon is spared half of what an open costs. At least and at
+# most so many, those of open files included; a descriptor each, of which others need some, too.
+_LEAST, _MOST, _SHARE = 256, 8192, 4
+# Of which so many are looked at at a time whether they are open.
+_LOOKS: Final = 8
 LARGEST: Final = 8 << 20
 # Of a larger one memory keeps what was read last: what the disk tier has to know of each piece would be too much.
 _LARGEST_KEPT: Final = 256 << 30
@@ -74,6 +78,8 @@ class Contents:
         self.largest, self.ahead = min(settings.block or LARGEST, LARGEST), settings.read_ahead
         self.buffer = memoryview(bytearray(settings.largest_read))
         self._contents: OrderedDict[int, Content] = OrderedDict()
+        self._size = 0  # of what all of these hold
+        self._most = min(_MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _SHARE)
         self._is_open, self.metrics, self.prefetched = is_open, metrics, Prefetched(metrics)
         # Times and bytes, by whether it was there and whether a disk keeps it.
         self._counted = {
@@ -107,6 +113,7 @@ class Contents:
         content = self._contents.get(node)
         if content is None:
             content = self._contents[node] = self._find(node)
+            self._size += content.size
             self._trim()
         return content
 
@@ -143,7 +150,10 @@ class Contents:
     def drop(self, node: int) -> None:
         """What it holds is another's from now on."""
         content = self._contents.pop(node, None)
-        if content and content.file:
+        if content is None:
+            return
+        self._size -= content.size
+        if content.file:
             content.file.close()
 
     def give(self, content: Content, path: Path) -> None:
@@ -342,10 +352,13 @@ class Contents:
             return None
 
     def _trim(self) -> None:
-        """Those that were left longest ago go first."""
-        if len(self._contents) <= _IDLE:
-            return
-        for node in self._contents:
-            if not self._is_open(node):
-                self.drop(node)
+        """Those that were left longest ago go first; one that is open comes behind all others, and is looked at again in its turn."""
+        for _look in range(_LOOKS):
+            count = len(self._contents)
+            if count <= _LEAST or (count <= self._most and self._disk and self._disk.may_stay_open(count, self._size)):
                 return
+            node = next(iter(self._contents))
+            if self._is_open(node):
+                self._contents.move_to_end(node)
+            else:
+                self.drop(node)
