@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from botocore import exceptions as boto
@@ -12,6 +11,7 @@ from botocore.parsers import ResponseParserError
 from obstore.exceptions import BaseError
 
 from ..base import ChangedError, RefusedError
+from .quick import answer_of, is_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,11 +21,9 @@ STALE: Final = (
     "ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch",
     "TokenRefreshRequired",
 )  # fmt: skip
-_BUSY: Final = ("RequestTimeout", "OperationAborted", "SlowDown")
+_BUSY: Final = ("RequestTimeout", "OperationAborted", "SlowDown", "ConditionalRequestConflict")
 _QUOTA: Final = ("XMinioAdminBucketQuotaExceeded", "QuotaExceeded", "BucketQuotaExceeded")
 _ARCHIVED: Final = "InvalidObjectState"
-# What stores say of a header that they do not know.
-_NOT_KNOWN: Final = ("", "InvalidArgument", "InvalidRequest", "NotImplemented")
 _UNTRUSTED: Final = "UntrustedCertificate"  # our own word
 _NUMBERS: Final[Mapping[str, int]] = {
     _ARCHIVED: errno.EIO,
@@ -111,7 +109,7 @@ def error(failure: Failure, operation: str, bucket: str, key: str, tries: int) -
     """What is told of it."""
     # What was expected there may also be gone.
     gone = failure.code == "NoSuchKey" and operation in ("PutObject", "CompleteMultipartUpload", "UploadPartCopy")
-    if gone or failure.status == 412 or failure.code == "ConditionalRequestConflict":
+    if gone or failure.status == 412:
         return ChangedError(key.encode())
     found = number(failure)
     answer = " ".join(str(part) for part in (failure.status or "no answer", failure.code) if part)
@@ -119,8 +117,7 @@ def error(failure: Failure, operation: str, bucket: str, key: str, tries: int) -
     often = f" after {tries} tries" if tries > 1 else ""
     remedy = _REMEDIES.get(failure.code) or _BY_NUMBER.get(found, "see whether the store is well, and try again")
     text = f"{operation} of {key!r} in bucket {bucket!r} failed{often} with {answer}{said}; {remedy}"
-    refused = failure.status == 501 or (failure.status == 400 and failure.code in _NOT_KNOWN)
-    return (RefusedError if refused else OSError)(found, text)
+    return (RefusedError if is_refusal(failure.status, failure.code) else OSError)(found, text)
 
 
 def _again(status: int, code: str) -> bool:
@@ -149,15 +146,11 @@ def _unanswered(error: boto.BotoCoreError) -> Failure:
 
 
 def _of_obstore(text: str) -> Failure:
-    """Its errors have no fields. What has no status in it is tried again by the other client, whose errors do."""
-    found = re.search(r"Server returned non-2xx status code: (\d{3})", text)
-    if not found:
+    """What has no status in it is tried again by the other client, whose errors have fields."""
+    status, code, said = answer_of(text)
+    if not status:
         return Failure(said=_line(text), again=True)
-    status, body = int(found[1]), text[found.end() :].partition("\n\nDebug source:")[0]
-    code = re.search(r"<Code>(\w+)</Code>", body)
-    said = re.search(r"<Message>([^<]*)</Message>", body)
-    word = code[1] if code else ""
-    return Failure(status, word, _line(said[1] if said else ""), None, _again(status, word))
+    return Failure(status, code, _line(said), None, _again(status, code))
 
 
 def _line(text: str) -> str:

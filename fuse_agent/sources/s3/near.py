@@ -5,7 +5,6 @@ stored, one that is removed."""
 from __future__ import annotations
 
 import errno
-import re
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +15,7 @@ from ..base import UNTOLD, ChangedError
 from ..objects import Keys, Object, Store
 from ..rates import OPEN
 from .options import PATCHES
-from .quick import WRITE, Quick, new_mark, plain, whole
+from .quick import WRITE, Quick, answer_of, is_refusal, new_mark, plain, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 
 # What one thread holds in memory to send it.
 _SMALL: Final = 1 << 20
-_STATUS: Final = re.compile(r"Server returned non-2xx status code: (\d{3})")
-# What stores answer to a condition that they do not know.
-_NOT_KNOWN: Final = ("400", "501")
 
 
 class ElsewhereError(OSError):
@@ -113,11 +109,11 @@ class NearStore(Store):
         try:
             version = self._quick.put(key, data, marked, over)
         except (BaseError, FileNotFoundError) as error:
-            status = _status(error)
-            if over is not None and status == "412":  # of the only try, so it is another's that is there
+            status, code, _said = answer_of(str(error))
+            if over is not None and status == 412:  # of the only try, so it is another's that is there
                 self._on_request(Request("PutObject", 412, seconds=time.monotonic() - began))
                 raise ChangedError(key.encode()) from None
-            self._unconditional |= over is not None and status in _NOT_KNOWN
+            self._unconditional |= over is not None and is_refusal(status, code)
             raise ElsewhereError(mark) from None
         self._on_request(Request("PutObject", 200, seconds=time.monotonic() - began, sent=size))
         return Object(key, size, UNTOLD, version, dict(metadata))
@@ -143,9 +139,3 @@ class NearStore(Store):
 
     def close(self) -> None:
         self._gates.close()
-
-
-def _status(error: Exception) -> str:
-    """Of HTTP, "" without an answer."""
-    told = _STATUS.search(str(error))
-    return told[1] if told else ""

@@ -249,15 +249,28 @@ def test_another_s_version_is_not_replaced(tried: Tried, key: str, staged: int) 
     conditions = [
         (b"v1", 412, "PreconditionFailed"),
         (b"v1", 404, "NoSuchKey"),
-        (b"v1", 409, "ConditionalRequestConflict"),
     ]
     for over, status, code in [*conditions, (b"", 412, "PreconditionFailed")]:
         tried.stub.steps += [refused(status, code)]
         with pytest.raises(ChangedError):
             tried.store().put(key, staged, 3, {}, over)
     os.close(staged)
-    assert [seen.header("If-Match") for seen in tried.stub.seen] == ['"v1"'] * 3 + [""]
-    assert tried.stub.seen[3].header("If-None-Match") == "*"
+    assert [seen.header("If-Match") for seen in tried.stub.seen] == ['"v1"'] * 2 + [""]
+    assert tried.stub.seen[2].header("If-None-Match") == "*"
+
+
+@KEYS
+@pytest.mark.parametrize("over", [b"", b"v1"])
+def test_who_met_another_s_request_is_not_told_that_it_was_replaced(
+    tried: Tried, key: str, staged: int, over: bytes
+) -> None:
+    """Another may have removed it, or have failed."""
+    conflict = refused(409, "ConditionalRequestConflict")
+    tried.stub.steps += [conflict, conflict, stored("v2"), found(3, "v2")]
+    assert tried.store().put(key, staged, 3, {}, over).version == b"v2"
+    tried.stub.steps += [conflict] * 4
+    with failing(errno.EIO):
+        tried.store().put(key, staged, 3, {}, over)
 
 
 def ours(tried: Tried, etag: str = "v2") -> Step:

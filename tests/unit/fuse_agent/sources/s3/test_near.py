@@ -90,6 +90,16 @@ def test_a_store_that_refuses_conditions_is_tried_once(
     assert tried.stub.asked() == ["PUT", "PUT", "PUT"]
 
 
+@pytest.mark.parametrize("code", ["ExpiredToken", "RequestTimeout", "BadDigest"])
+def test_what_has_another_reason_says_nothing_of_conditions(
+    tried: Tried, near: NearStore, staged: int, code: str
+) -> None:
+    tried.stub.steps += [refused(400, code), stored("v2")]
+    with pytest.raises(ElsewhereError):
+        near.put("key", staged, 3, {}, b"")
+    assert near.put("key", staged, 3, {}, b"").version == b"v2"
+
+
 @pytest.mark.parametrize("step", [answer(204, b""), refused(404, "NoSuchKey")])
 def test_one_is_removed_by_one_request(tried: Tried, near: NearStore, step: Step, told: list[Request]) -> None:
     tried.stub.steps += [step]
