@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 # Slots that are looked at for room, for each node that is added when there is none.
 _STEPS: Final = 16
+# That are counted of one node: what the kernel holds for no time is looked up each time.
+_MOST_LOOKUPS: Final = 2**32 - 1
 # Ends of listings that are remembered, so that whoever goes on there need not be led from the beginning.
 _ENDS: Final = 256
 
@@ -277,7 +279,9 @@ class Nodes:
 
     def looked_up(self, node: int) -> None:
         """To be said before the kernel is answered: one time too many keeps a node, one too few would lose it."""
-        self._words[self._records.slot(node) * WORDS + LOOKUPS] += 1
+        lookups = self._records.slot(node) * WORDS + LOOKUPS
+        if self._words[lookups] < _MOST_LOOKUPS:  # more than that it takes back at once, when it lets go of the node
+            self._words[lookups] += 1
 
     def forget(self, node: int, times: int) -> None:
         """The kernel takes back so many lookups. Of nodes that are gone nothing is said: a worker was killed in between."""

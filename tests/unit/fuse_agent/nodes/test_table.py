@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from paddleflow_fuse.nodes.records import ROOT, Known, StaleError, number
+from paddleflow_fuse.nodes.records import LOOKUPS, ROOT, WORDS, Known, StaleError, number
 from paddleflow_fuse.nodes.region import LAYOUT, VERSION, LayoutError, Region
 from paddleflow_fuse.nodes.table import Nodes
 
@@ -85,6 +85,17 @@ def test_a_node_goes_when_neither_a_name_nor_anybody_holds_it(nodes: Nodes) -> N
     assert node not in nodes
     nodes.forget(node, 1)  # is no harm
     assert len(nodes) == 1
+
+
+def test_a_node_may_be_looked_up_more_often_than_is_counted(region: Region, nodes: Nodes) -> None:
+    """As a folder that the kernel holds for no time, by each path that leads through it."""
+    node = nodes.add(ROOT, b"a", FILE)
+    region.words[(node & 0xFFFFFFFF) * WORDS + LOOKUPS] = 2**32 - 2
+    for _time in range(3):
+        nodes.looked_up(node)
+    nodes.unname(node)
+    nodes.forget(node, 2**32 + 1)
+    assert node not in nodes
 
 
 def test_what_has_a_name_is_kept_for_its_own_sake(nodes: Nodes) -> None:
