@@ -9,6 +9,8 @@ import stat
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import trio
+
 from ..cache.errors import UsedError
 from ..opens import Below
 from .notes import Note
@@ -51,7 +53,12 @@ class Begun:
         is_patched = self._source.abilities.patches and content.size > PATCHED
         if content.whole and content.file is not None and not is_patched:
             stage = self._staging.begin(note._replace(unfinished=True))
-            if await self._work.change(stage.begin_as, content.file, content.size, times):
+            try:
+                is_begun = await self._work.change(stage.begin_as, content.file, content.size, times)
+            except trio.Cancelled:  # who asked went before a thread was free
+                self._work.remove(stage)
+                raise
+            if is_begun:
                 self._note_anew(node, stage, xattrs)
                 return stage
         stage = self._staging.begin(note._replace(base=content.size))

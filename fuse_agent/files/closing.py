@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ..nodes.records import StaleError
 from .notes import note_path, sync
 from .recovery import FIRST_PAUSE, LONGEST_PAUSE
 from .storing import OvertakenError
@@ -117,11 +118,18 @@ class Closing:
             stage.say_if_it_can(waits=True)
             return
         del self._stages[node]
-        if stage.whole and stage.seems_stored() and self._nodes.parent(node) and not stage.poisoned:
-            self._work.soon(partial(self._keep, stage, self._contents.digest(node)))
+        digest = self._digest(node)
+        if digest and stage.whole and stage.seems_stored() and not stage.poisoned:
+            self._work.soon(partial(self._keep, stage, digest))
         else:
             self._work.remove(stage)
         self._nodes.unpin(node)
+
+    def _digest(self, node: int) -> bytes:
+        """By which what it holds is kept, b"" of what no name leads to any more: its own is gone, or that of a folder above it."""
+        with suppress(StaleError):
+            return self._contents.digest(node)
+        return b""
 
     async def _keep(self, stage: Stage, digest: bytes) -> None:
         """Whoever reads it next is served by the kernel."""

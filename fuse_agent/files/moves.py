@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import logging
 import stat
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..nodes.records import ROOT, StaleError
+from ..nodes.records import StaleError
 
 if TYPE_CHECKING:
     from ..nodes.table import Nodes
@@ -48,15 +48,18 @@ class Moves:
             await self.moved(node, old, new)
             return
         plan = await self._work.change(self._plans.begin, before, after)
-        async with plan.lock:
-            try:
+        try:
+            async with plan.lock:
                 await self._steps(plan)
-            except OSError:
-                if not plan.is_void:  # all is copied, so it goes on
-                    self._work.soon(partial(self._resume, plan, ExitStack()))
-                raise
-            await self.moved(node, old, new)
+                await self.moved(node, old, new)
+                self._plans.end(plan)
+        except trio.Cancelled:  # who asked went before anything was begun
             self._plans.end(plan)
+            raise
+        except OSError:
+            if not plan.is_void:  # all is copied, so it goes on
+                self._work.soon(partial(self._resume, plan, ExitStack()))
+            raise
 
     async def resumed(self, old: bytes, new: bytes) -> bool:
         """Whether it had been begun and was not ended, as by a worker that died over it; and is done now."""
@@ -79,7 +82,7 @@ class Moves:
             if self._plans.of(plan.old, plan.new) is not plan:
                 return  # others did
             with self._names.moving(plan.old, plan.new):
-                old, new = self._place(plan.old), self._place(plan.new)
+                old, new = self._names.place(plan.old), self._names.place(plan.new)
                 node = self._nodes.find(*old) if old else 0
                 async with self._writing.still(*[node] * bool(node)):
                     await self._steps(plan)
@@ -113,16 +116,6 @@ class Moves:
             await trio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
-    def _place(self, path: bytes) -> tuple[int, bytes] | None:
-        """The folder that holds it and its name there, as far as that is known here."""
-        *above, name = path.split(b"/")
-        folder = ROOT
-        for one in above:
-            folder = self._nodes.find(folder, one)
-            if not folder:
-                return None
-        return folder, name
-
     # --- what is known here ------------------------------------------------------------------
 
     async def moved(self, node: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
@@ -137,24 +130,23 @@ class Moves:
                 self._nodes.mark_removed(target)
             self._nodes.rename(node, *new)
             self._writing.moved()
-        if not stat.S_ISDIR(self._nodes.known(node).mode):
-            if not is_new:
-                await self._follow(node)
-            return
+        is_folder = stat.S_ISDIR(self._nodes.known(node).mode)
+        used = self._writing.used_below(node) if is_folder else [node] * (not is_new)
         limit = trio.CapacityLimiter(_AT_ONCE)
-        async with trio.open_nursery() as nursery:
-            for one in self._writing.used_below(node):
-                nursery.start_soon(self._follow_below, one, limit)
+        with trio.CancelScope(shield=True):  # it is done, and an interrupt would tell who asked that it is not
+            async with trio.open_nursery() as nursery:
+                for one in used:
+                    nursery.start_soon(self._follow, one, limit)
 
-    async def _follow_below(self, node: int, limit: trio.CapacityLimiter) -> None:
-        async with limit:
-            with suppress(OSError):  # who reads it is told
-                await self._follow(node)
-
-    async def _follow(self, node: int) -> None:
+    async def _follow(self, node: int, limit: trio.CapacityLimiter) -> None:
         """A copy may have another version, which those who have it open go on with."""
-        with suppress(StaleError):
-            found = await self._work.ask(self._source.find, self._names.path(node))
-            self._nodes.set_version(node, found.version)
-            self._contents.moved(node, found.version)
-            self._writing.replaces(node, found.version)
+        async with limit:
+            try:
+                found = await self._work.ask(self._source.find, self._names.path(node))
+                self._nodes.set_version(node, found.version)
+                self._contents.moved(node, found.version)
+                self._writing.replaces(node, found.version)
+            except StaleError:
+                pass  # it has no name any more
+            except OSError:  # who opens it next asks, and who reads it is told
+                self._names.doubt(node)

@@ -80,6 +80,16 @@ class Names:
         _fit(name)
         return b"/".join([*self._nodes.path(parent), name])
 
+    def place(self, path: bytes) -> tuple[int, bytes] | None:
+        """The folder that holds it and its name there, as far as that is known here."""
+        *above, name = path.split(b"/")
+        folder = ROOT
+        for one in above:
+            folder = self._nodes.find(folder, one)
+            if not folder:
+                return None
+        return folder, name
+
     # --- names that are being moved ----------------------------------------------------------
 
     @contextlib.contextmanager
@@ -290,6 +300,16 @@ class Names:
         for folder in (self._nodes.parent(node), node if stat.S_ISDIR(known.mode) else 0):
             if folder:
                 self._nodes.complete(folder, 0)
+
+    def replaced(self, path: bytes) -> None:
+        """What lies there is, or is about to be, another by nobody's request."""
+        self.changes.touch(path)
+        if place := self.place(path):
+            node = self._nodes.find(*place)
+            if node:
+                self.doubt(node)
+            else:
+                self._nodes.complete(place[0], 0)
 
     def changed(self, *folders: int) -> None:
         """Names in them came or went. Where that is a time of a folder, the source knows it; tar takes one that changes later for a

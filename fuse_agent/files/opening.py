@@ -301,13 +301,13 @@ class Opening:
             return self._names.entry(opened.node), self._as_before(opened)
         await writing.admission.ask()
         alone, conditions = bool(flags & os.O_EXCL), self._source.abilities.conditions
-        # Of what is emptied nothing stays, whoever made it.
-        sure = conditions and self._names.listings.bulk.is_free(parent, name) if alone else flags & os.O_TRUNC
-        if not sure:
+        if not self._is_sure(parent, name, flags):
             await self._names.refresh_new(parent, name)  # others may have made it since the kernel asked
         node = self._nodes.find(parent, name)
         if node and alone:
             raise FileExistsError(errno.EEXIST, "it is there already", path)
+        if node and not stat.S_ISREG(self._nodes.known(node).mode):
+            raise StaleError(node)  # the kernel looks the name up again: it refuses a folder, and follows a link
         if node:
             return self._names.entry(node), await self._open_to_write(caller, node, flags, writing)
         above, now = self._nodes.known(parent), time.time_ns()
@@ -322,6 +322,14 @@ class Opening:
         if conditions:
             self._names.listings.bulk.made(parent)
         return self._names.entry(node), self._opened_stage(caller, node, stage, writes=True)
+
+    def _is_sure(self, parent: int, name: bytes, flags: int) -> bool:
+        """Whether nobody need be asked what has a name by now that meant nothing to the kernel."""
+        if flags & os.O_EXCL:
+            return self._source.abilities.conditions and self._names.listings.bulk.is_free(parent, name)
+        # Of a file that is emptied nothing stays, whoever made it.
+        node = self._nodes.find(parent, name)
+        return bool(flags & os.O_TRUNC) and not (node and self._nodes.known(node).holds == view.UNSURE)
 
     async def truncate(self, node: int, size: int) -> None:
         writing = self.writing

@@ -46,6 +46,7 @@ class Recovery:
         if stage.torn and stage.note.before:
             self._overtaken.add(stage, "was not on the disk yet when the machine died, and need not be whole")
             return
+        self._names.replaced(stage.note.path)
         self._left.append(stage)
         self._work.soon(partial(self._recover, stage))
 
@@ -79,7 +80,7 @@ class Recovery:
             note = stage.note
             path, before = new + note.path[len(old) :], note.before
             if before:
-                with suppress(FileNotFoundError):
+                with suppress(OSError), trio.CancelScope(shield=True):  # it is done, whatever becomes of this
                     before = (await self._work.ask(self._source.find, path)).version
             stage.say(path=path, before=before)
 
@@ -121,7 +122,7 @@ class Recovery:
         except OSError as error:
             _LOG.warning("what was left by a crash is not stored yet path=%r reason=%r", path, str(error))
             return False
-        self._names.changes.touch(path)
+        self._names.replaced(path)
         if mapped:
             return False
         _LOG.warning("what was left by a crash is stored path=%r", path)

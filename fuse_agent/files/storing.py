@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -45,13 +46,29 @@ class Storing:
         :param fill: brings what is missing of what was there before
         :raises OvertakenError:
         """
+        before = stage.sent
         try:
-            return await self._store(stage, path, over, fill)
+            done = await self._store(stage, path, over, fill)
         except ChangedError:
-            found = await self._work.ask(self.ours, stage, path) if stage.found else None
-            if found is None:
-                raise OvertakenError(path) from None
-            return await self._work.ask(stage.settle), found
+            stage.sent = before
+            done = await self._stored_before(stage, path, fill)
+        stage.sent = None
+        return done
+
+    async def _stored_before(self, stage: Stage, path: bytes, fill: Fill) -> tuple[Stored, Found]:
+        """By whoever could not say so: what was written since is stored over that."""
+        # One that is empty and the first of its name may be that of another who wants the same lock.
+        if stage.found or not stage.note.alone or stage.status().st_size:
+            if found := await self._work.ask(self.ours, stage, path):
+                return await self._work.ask(stage.settle), found
+            if found := await self._work.ask(self._sent, stage, path):
+                stage.sent = None
+                return await self.store(stage, path, found.version, fill)
+        raise OvertakenError(path)
+
+    async def known(self, stage: Stage, path: bytes) -> Found | None:
+        """What the source has, where that was written here and could not be said: by a process that died, or a try whose answer was lost."""
+        return await self._work.ask(self.ours, stage, path) or await self._work.ask(self._sent, stage, path)
 
     async def _store(self, stage: Stage, path: bytes, over: bytes | None, fill: Fill) -> tuple[Stored, Found]:
         least = self._source.abilities.patches
@@ -65,7 +82,7 @@ class Storing:
 
     def _send(self, stage: Stage, path: bytes, parts: list[Part], over: bytes | None) -> tuple[Stored, Found]:
         """In a thread."""
-        now = stage.settle()
+        now = stage.sent = stage.settle()
         kept = self._kept(stage, now.mtime_ns)
         if parts and now.size == parts[-1].offset + parts[-1].size:
             return now, self._source.patch(path, stage.descriptor, parts, stage.note.before, kept, over)
@@ -88,8 +105,22 @@ class Storing:
             return Kept()
         return Kept(note.mode, note.uid, note.gid, mtime_ns, note.xattrs or None)
 
+    def _sent(self, stage: Stage, path: bytes) -> Found | None:
+        """In a thread. What the source has is what was sent last, as far as that is told by its content."""
+        sent = stage.sent
+        if sent is None or sent.size > COMPARED:
+            return None
+        try:
+            found = self._source.find(path)
+            data = self._source.read(path, found.version, 0, sent.size) if found.size == sent.size else None
+        except (FileNotFoundError, ChangedError):
+            return None
+        return found if data is not None and zlib.crc32(data) == sent.sum else None
+
     def ours(self, stage: Stage, path: bytes) -> Found | None:
-        """In a thread. What the source has is what was written here: a process that died had stored it, and could not say so."""
+        """In a thread. What the source has is what is here, and nobody could say that it was stored."""
+        if not (stage.found or stage.sent):
+            return None
         try:
             found = self._source.find(path)
             size = stage.status().st_size

@@ -324,7 +324,7 @@ class FileSystem(Operations):
         """What becomes of files that a newer version overtook; how many there were."""
         path = path.strip(b"/")
         done = await self.writing.overtaken.resolve(path, ours)
-        self._names.changes.touch(path)
+        self._names.replaced(path)
         return done
 
     def warm(self, data: bool, at_once: int) -> Warm:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from ..nodes.records import StaleError
 from ..opens import Mode
 from ..sources.base import UNTOLD
 from . import view
@@ -312,7 +313,7 @@ class Writing:
     def moved(self) -> None:
         """Names were changed: what is stored later goes where they are now."""
         for node, stage in self._stages.items():
-            if self._nodes.parent(node):
+            with suppress(StaleError):  # what no name leads to any more stays what it was to become
                 stage.say_if_it_can(path=self._names.path(node))
 
     def dropped(self, node: int) -> None:
@@ -356,11 +357,11 @@ class Writing:
         return stage is not None and stage.stored is None and not stage.note.before
 
     async def confirm(self, node: int) -> None:
-        """That the source does not know of it: a worker that died while it was stored cannot have said so."""
+        """That the source does not know of it: it may have been stored, and nobody could say so."""
         stage = self._stages.get(node)
-        if stage is not None and stage.found and self.is_new(node):
+        if stage is not None and (stage.found or stage.sent) and self.is_new(node):
             async with stage.lock:
-                found = await self._work.ask(self._storing.ours, stage, stage.note.path)
+                found = await self._storing.known(stage, stage.note.path)
                 if found:
                     stage.say(before=found.version)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
+from paddleflow_fuse.files import view
 from paddleflow_fuse.files.marks import Marks
 from paddleflow_fuse.files.notes import Note
 from paddleflow_fuse.files.staging import Staging
@@ -22,9 +23,11 @@ from paddleflow_fuse.nodes.records import ROOT, Known
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
+from paddleflow_fuse.sources.base import Found, Kind
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 
+from tests.support.asked_files import HELD, asked
 from tests.support.granted import until
 
 
@@ -243,3 +246,27 @@ def test_a_mark_of_a_folder_that_was_removed_is_of_no_other_file(tmp_path: Path)
         closing(Staging(folder, marks=marks).open(1)) as stage,
     ):
         assert not stage.poisoned
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_what_the_worker_before_could_not_store_is_seen_as_the_source_has_it(
+    region: Region, tmp_path: Path, source: ObjectSource, is_listed: bool
+) -> None:
+    """However long what that worker knew of it is believed: it has no file here any more that tells more."""
+    settings = HELD._replace(relaxed=True)
+    file = Staging(tmp_path / "staging").begin(Note(b"file", waits=True))
+    file.write(0, b"data")
+    file.close()
+    nodes = Nodes(region)
+    if is_listed:
+        nodes.complete(ROOT, view.now() // view.SECOND + 3600)
+    else:
+        nodes.add(ROOT, b"file", view.known(Found(Kind.FILE), 2, settings, view.now()))
+
+    async def take_over() -> None:
+        async with asked(region, tmp_path / "staging", source, settings) as ask:
+            await ask.is_there(b"file")  # may be known anew before it is stored
+            await ask.nothing_stays()
+            assert await ask.read(b"file") == b"data"
+
+    trio.run(take_over)
