@@ -62,6 +62,7 @@ class Storing:
             if found := await self._work.ask(self.ours, stage, path):
                 return await self._work.ask(stage.settle), found
             if found := await self._work.ask(self._sent, stage, path):
+                stage.say_if_it_can(before=found.version)  # of which all that was not written since is the same
                 stage.sent = None
                 return await self.store(stage, path, found.version, fill)
         raise OvertakenError(path)

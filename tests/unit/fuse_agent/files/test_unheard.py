@@ -29,12 +29,13 @@ ALONE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 class Lossy(ObjectSource):
     """
     :ivar lost: what it stores is stored, and who asked is told that it failed
+    :ivar away: nothing is stored over what is there
     :ivar renamed: is called once when something was renamed and the next thing is asked
     """
 
     def __init__(self) -> None:
         super().__init__(MemoryStore(), "")
-        self.lost = False
+        self.lost = self.away = False
         self.renamed: Callable[[], None] | None = None
         self._next: Callable[[], None] | None = None
 
@@ -45,6 +46,8 @@ class Lossy(ObjectSource):
         return super().find(path)
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
+        if self.away and over:
+            raise OSError(errno.EIO, "it is away")
         found = super().store(path, descriptor, size, kept, over)
         if self.lost:
             raise OSError(errno.EIO, "the answer is lost")
@@ -70,13 +73,15 @@ async def _stored_unheard(ask: Any, source: Lossy, data: bytes, flags: int = ALO
     return entry.node, handle.number
 
 
-@pytest.mark.parametrize(("more", "fails"), [(b"", False), (b" and more", False), (b" and more", True)])
+@pytest.mark.parametrize(
+    ("more", "fails"), [(b"", ""), (b" and more", ""), (b" and more", "lost"), (b" and more", "away")]
+)
 def test_what_was_stored_unheard_is_no_other_s(
-    region: Region, tmp_path: Path, source: Lossy, more: bytes, fails: bool
+    region: Region, tmp_path: Path, source: Lossy, more: bytes, fails: str
 ) -> None:
     """So a file that is the first of its name is stored all the same, with what was written since.
 
-    :param fails: the next try, too
+    :param fails: what becomes of the next try
     """
 
     async def test() -> None:
@@ -85,10 +90,10 @@ def test_what_was_stored_unheard_is_no_other_s(
             if more:
                 await ask.write(*file, more, 4)
             if fails:
-                source.lost = True
+                setattr(source, fails, True)
                 with failing(errno.EIO):
                     await ask("flush", *file)
-                source.lost = False
+                setattr(source, fails, False)
             await ask("flush", *file)
             await ask("release", *file)
             assert ask.files.status()["conflicts"] == []
