@@ -20,6 +20,7 @@ import trio
 from ..operations import Absent, Caller, Changes
 from ..protocol.codes import Op, Open
 from .base import code, late
+from .calls import RECORDED
 from .spin import Spin
 
 if TYPE_CHECKING:
@@ -316,11 +317,11 @@ class _Callbacks(pyfuse3.Operations):
         found: Entry | Absent = await self._ask(Op.LOOKUP, parent, self._operations.lookup, caller, parent, name)
         return found
 
-    async def _ask(self, op: Op, node: int, call: Callable[..., Any], *given: Any) -> Any:
-        begun, session = time.perf_counter(), self._session
+    async def _ask(self, op: Op, node: int, call: Callable[..., Any], caller: Caller, *given: Any) -> Any:
+        begun, session, failed = time.perf_counter(), self._session, 0
         session.waiting += 1
         try:
-            found = call(*given)
+            found = call(caller, *given)
             if inspect.iscoroutine(found):
                 with trio.move_on_after(session.longest) as scope:
                     found = await found
@@ -328,11 +329,12 @@ class _Callbacks(pyfuse3.Operations):
                     raise late(session.longest)
         except Exception as error:  # noqa: BLE001 (a defect of one request is no reason to take the mount from all)
             failed = code(error, f"{op.name} of node {node}")
-            session.observe(op.name, failed, time.perf_counter() - begun)
             raise pyfuse3.FUSEError(failed) from None
         finally:
             session.waiting -= 1
-        session.observe(op.name, 0, time.perf_counter() - begun)
+            session.observe(op.name, failed, time.perf_counter() - begun)
+            if session.results and op in RECORDED:  # nobody asks again, so that is all that is written down of it
+                session.results.end(caller.number, failed)
         return found
 
 
