@@ -317,7 +317,11 @@ class Opening:
             known = known._replace(mode=stat.S_IFREG | stat.S_IMODE(mode), uid=uid, gid=gid)
         node = self._nodes.add(parent, name, known)
         self._names.changes.touch(path)
-        stage = writing.begin(node, {}, alone=alone)
+        try:
+            stage = writing.begin(node, {}, alone=alone)
+        except OSError:  # as of a disk that is full
+            self._nodes.unname(node)
+            raise
         self._nodes.mark_written(node)
         if conditions:
             self._names.listings.bulk.made(parent)

@@ -16,6 +16,7 @@ from paddleflow_fuse.cache.memory import Memory
 from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.nodes.records import ROOT
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
@@ -23,6 +24,7 @@ from paddleflow_fuse.operations import Caller, Changes
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 
+from tests.support.asked_files import asked
 from tests.support.granted import until
 from tests.support.source_suite import failing
 
@@ -60,6 +62,30 @@ def test_what_is_replaced_again_and_again_is_opened_all_the_same(region: Region)
             with pytest.raises(OSError, match="replaced") as refused:
                 await done(files.read(who, second, handle.number, 0, 4096))
             assert refused.value.errno == errno.ESTALE
+
+    trio.run(test)
+
+
+@pytest.mark.parametrize("flags", [os.O_CREAT, os.O_CREAT | os.O_EXCL])
+def test_what_cannot_be_staged_has_no_name(
+    region: Region, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: int
+) -> None:
+    begin, failures = Staging.begin, [errno.ENOSPC]
+
+    def begins(staging: Staging, *given: Any) -> Any:
+        if failures:
+            raise OSError(failures.pop(), "the disk is full")
+        return begin(staging, *given)
+
+    monkeypatch.setattr(Staging, "begin", begins)
+
+    async def test() -> None:
+        async with asked(region, tmp_path, ObjectSource(MemoryStore(), "")) as ask:
+            with failing(errno.ENOSPC):
+                await ask("create", ROOT, b"file", 0o644, os.O_WRONLY | flags)
+            assert not await ask.is_there(b"file")
+            await ask("create", ROOT, b"file", 0o644, os.O_WRONLY | flags)
+            assert await ask.is_there(b"file")
 
     trio.run(test)
 
