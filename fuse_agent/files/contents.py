@@ -242,6 +242,7 @@ class Contents:
             await self._names.settled(path)
             now = self._path(content)
             if now == path:
+                self._names.doubt(content.node)  # however long it was to be believed, as where an open asks nobody
                 raise
         return await self.work.fetch(load, now)
 

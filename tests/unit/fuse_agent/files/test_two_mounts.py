@@ -16,7 +16,7 @@ from paddleflow_fuse.operations import Absent
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 
-from tests.support.asked_files import ASKED, asked, put
+from tests.support.asked_files import ASKED, HELD, asked, put
 from tests.support.source_suite import failing
 
 WRITE = os.O_WRONLY | os.O_CREAT
@@ -123,6 +123,31 @@ def test_of_what_was_stored_and_lost_its_folder_nothing_stays(
             await ask("release", *await _removed_with_its_folder(ask, source, store=True))
             await ask.nothing_stays()
 
+    trio.run(test)
+
+
+@pytest.mark.parametrize("without_open", [False, True])
+@pytest.mark.parametrize("size", [4, 2 << 20])
+def test_what_was_found_to_be_replaced_is_believed_no_longer(
+    region: Region, tmp_path: Path, source: ObjectSource, size: int, without_open: bool
+) -> None:
+    """Else who opens it by what is known fails as long as that holds."""
+    settings = HELD._replace(relaxed=True, without_open=without_open)
+
+    async def test() -> None:
+        async with asked(region, tmp_path, source, settings) as ask:
+
+            async def read() -> bytes:
+                node = (await ask("lookup", ROOT, b"file")).node
+                handle = 0 if without_open else (await ask("open", node, os.O_RDONLY)).number
+                return bytes(await ask("read", node, handle, 0, 1))
+
+            put(source, b"file", b"1" * size)
+            assert await ask.is_there(b"file")
+            put(source, b"file", b"2" * size)
+            with failing(errno.ESTALE):
+                await read()
+            assert await read() == b"2"
     trio.run(test)
 
 
