@@ -261,8 +261,8 @@ class Writing:
                 if stage.note.alone:
                     self._names.listings.bulk.contested(self._nodes.parent(node))
                 # Its name means what the source has from now on.
-                self._names.changes.touch(path)
                 self._nodes.unname(node)
+                self._names.replaced(path)
             raise
         self._stored(node, path, found)
         stage.rebase(before=found.version, path=path, waits=False, stored=now, kept=False, alone=False)

@@ -148,6 +148,27 @@ def test_what_was_found_to_be_replaced_is_believed_no_longer(
             with failing(errno.ESTALE):
                 await read()
             assert await read() == b"2"
+
+    trio.run(test)
+
+
+@pytest.mark.parametrize("flags", [os.O_EXCL, 0])
+def test_who_wrote_too_late_finds_what_others_wrote(
+    region: Region, tmp_path: Path, source: ObjectSource, flags: int
+) -> None:
+    async def test() -> None:
+        async with asked(region, tmp_path, source, HELD._replace(conflict_fails=True)) as ask:
+            if not flags:
+                put(source, b"file", b"before")
+            await ask.names()
+            entry, handle = await ask("create", ROOT, b"file", 0o644, WRITE | os.O_TRUNC | flags)
+            await ask.write(entry.node, handle.number, b"ours")
+            put(source, b"file", b"theirs")
+            with failing(errno.ESTALE):
+                await ask("flush", entry.node, handle.number)
+            assert await ask.read(b"file") == b"theirs"
+            assert await ask.names() == {b"file"}
+
     trio.run(test)
 
 
