@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from ..nodes.records import StaleError
@@ -14,7 +15,7 @@ from . import view
 from .moves import Moves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ..nodes.results import Results
     from ..nodes.table import Nodes
@@ -50,7 +51,7 @@ class Tree:
         above = self._nodes.known(parent)
         mode = stat.S_IMODE(mode) | above.mode & stat.S_ISGID
         kept = Kept(mode, *view.owner(caller, above)) if self._source.abilities.keeps else Kept()
-        found = await self._make(caller, (parent, name), Kind.FOLDER, self._source.make_folder, path, kept)
+        found = await self._make(caller, path, Kind.FOLDER, self._source.make_folder, path, kept)
         self._names.changes.touch(path)
         self._names.changed(parent)
         node = self._names.take(parent, name, found, moment, self._nodes.find(parent, name))
@@ -69,7 +70,7 @@ class Tree:
         kept = Kept()
         if self._source.abilities.keeps:
             kept = Kept(stat.S_IMODE(mode), *view.owner(caller, self._nodes.known(parent)))
-        found = await self._make(caller, (parent, name), Kind.FILE, self._make_file, path, kept)
+        found = await self._make(caller, path, Kind.FILE, self._make_file, path, kept)
         self._names.changes.touch(path)
         self._names.changed(parent)
         return self._names.entry(self._names.take(parent, name, found, moment, self._nodes.find(parent, name)))
@@ -93,7 +94,7 @@ class Tree:
             )
         path = self._names.below(parent, name)
         moment = view.now()
-        found = await self._make(caller, (parent, name), Kind.LINK, self._source.link, path, target)
+        found = await self._make(caller, path, Kind.LINK, self._source.link, path, target)
         self._names.changes.touch(path)
         self._names.changed(parent)
         return self._names.entry(self._names.take(parent, name, found, moment))
@@ -106,7 +107,7 @@ class Tree:
         path, new = self._names.path(node), self._names.below(parent, name)
         moment = view.now()
         kind = Kind.LINK if stat.S_ISLNK(self._nodes.known(node).mode) else Kind.FILE
-        found = await self._make(caller, (parent, name), kind, self._source.add_name, path, new)
+        found = await self._make(caller, new, kind, self._source.add_name, path, new)
         self._names.changes.touch(path, new)
         self._names.changed(parent)
         self._names.linked(node, found)
@@ -116,19 +117,27 @@ class Tree:
         """What a worker that died over the same request was about to change; None when it had not got so far."""
         return self._results.before(caller.number) if caller.again else None
 
-    async def _make(
-        self, caller: Caller, place: tuple[int, bytes], kind: Kind, make: Callable[..., Found], *args: Any
-    ) -> Found:
+    @contextmanager
+    def _in_doubt(self, *paths: bytes) -> Iterator[None]:
+        """What failed since others did something there, or was done and the answer is lost: who looks is told what is there, however
+        long something else was to be believed."""
+        try:
+            yield
+        except OSError:
+            for path in paths:
+                self._names.replaced(path)
+            raise
+
+    async def _make(self, caller: Caller, path: bytes, kind: Kind, make: Callable[..., Found], *args: Any) -> Found:
         """What was begun by a worker that died over it may have been made by that one."""
         begun = self._begun(caller)
         self._results.begin(caller.number)
         try:
-            return await self._work.change(make, *args)
+            with self._in_doubt(path):
+                return await self._work.change(make, *args)
         except FileExistsError:
             if begun is None:
-                await self._names.refresh(*place)  # who made it all the same looks at once what others made there
                 raise
-            path = self._names.below(*place)
             found = await self._work.ask(self._source.find, path)
             if found.kind is not kind or (kind is Kind.LINK and await self._target(path) != args[1]):
                 raise
@@ -169,12 +178,9 @@ class Tree:
         await self._spare(node)
         async with self._writing.still(node), self._writing.recovery.removing(path):
             self._results.begin(caller.number, node)
-            try:
-                if not self._writing.is_new(node):
+            if not self._writing.is_new(node):
+                with self._in_doubt(path):
                     await self._work.change(self._source.remove, path)
-            except (FileNotFoundError, IsADirectoryError):  # others removed it, or made a folder of it
-                self._names.doubt(node)
-                raise
             self._gone(parent, name, node)
 
     async def rmdir(self, caller: Caller, parent: int, name: bytes) -> None:
@@ -188,13 +194,9 @@ class Tree:
         if self._writing.below(node) or self._writing.recovery.has_below(path):
             raise OSError(errno.ENOTEMPTY, "a file in it is being written", path)
         self._results.begin(caller.number, node)
-        try:
+        # Who knows that it is not empty is not surprised.
+        with self._in_doubt(path) if not self._nodes.count(node) else nullcontext():
             await self._work.change(self._source.remove_folder, path)
-        except OSError:
-            if not self._nodes.count(node):  # it was believed to be empty: others put something there, or removed it
-                self._names.changes.touch(path)
-                self._names.doubt(node)
-            raise
         self._gone(parent, name, node)
 
     async def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> None:
@@ -234,7 +236,7 @@ class Tree:
     async def _rename(self, node: int, target: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
         before, after = self._names.below(*old), self._names.below(*new)
         is_new = self._writing.is_new(node)
-        with self._names.moving(before, after):
+        with self._in_doubt(before, after), self._names.moving(before, after):
             if not is_new and stat.S_ISDIR(self._nodes.known(node).mode):
                 await self._moves.folder(node, old, new)
                 return

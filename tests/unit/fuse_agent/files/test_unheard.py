@@ -28,7 +28,7 @@ ALONE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 class Lossy(ObjectSource):
     """
-    :ivar lost: what it stores is stored, and who asked is told that it failed
+    :ivar lost: what it is told to do is done, and who asked is told that it failed
     :ivar away: nothing is stored over what is there
     :ivar renamed: is called once when something was renamed and the next thing is asked
     """
@@ -49,13 +49,30 @@ class Lossy(ObjectSource):
         if self.away and over:
             raise OSError(errno.EIO, "it is away")
         found = super().store(path, descriptor, size, kept, over)
-        if self.lost:
-            raise OSError(errno.EIO, "the answer is lost")
+        self._lose()
         return found
 
     def rename(self, old: bytes, new: bytes) -> None:
         super().rename(old, new)
         self._next = self.renamed
+        self._lose()
+
+    def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
+        found = super().make_folder(path, kept)
+        self._lose()
+        return found
+
+    def remove(self, path: bytes) -> None:
+        super().remove(path)
+        self._lose()
+
+    def remove_folder(self, path: bytes) -> None:
+        super().remove_folder(path)
+        self._lose()
+
+    def _lose(self) -> None:
+        if self.lost:
+            raise OSError(errno.EIO, "the answer is lost")
 
 
 @pytest.fixture
@@ -141,6 +158,34 @@ def test_what_was_stored_unheard_does_not_outlive_its_name(
                 await ask.nothing_stays()
             left = [one.name for page in source.list(b"") for one in page.listed]
             assert left == [new] * bool(new)
+
+    trio.run(test)
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        (("mkdir", ROOT, b"new", 0o755), {b"file", b"folder", b"new"}),
+        (("unlink", ROOT, b"file"), {b"folder"}),
+        (("rmdir", ROOT, b"folder"), {b"file"}),
+        (("rename", (ROOT, b"file"), (ROOT, b"new"), 0), {b"new", b"folder"}),
+    ],
+)
+def test_after_a_failure_it_is_looked_what_is_there(
+    region: Region, tmp_path: Path, source: Lossy, change: tuple[Any, ...], left: set[bytes]
+) -> None:
+    put(source, b"file", b"data")
+    source.make_folder(b"folder")
+
+    async def test() -> None:
+        async with asked(region, tmp_path, source) as ask:
+            assert await ask.names() == {b"file", b"folder"}
+            source.lost = True
+            with failing(errno.EIO):
+                await ask(*change)
+            source.lost = False
+            assert {name for name in (b"file", b"folder", b"new") if await ask.is_there(name)} == left
+            assert await ask.names() == left
 
     trio.run(test)
 
