@@ -81,15 +81,16 @@ class Moves:
         async with plan.lock:
             if self._plans.of(plan.old, plan.new) is not plan:
                 return  # others did
-            with self._names.moving(plan.old, plan.new):
-                old, new = self._names.place(plan.old), self._names.place(plan.new)
-                node = self._nodes.find(*old) if old else 0
-                async with self._writing.still(*[node] * bool(node)):
+            old, new = self._names.place(plan.old), self._names.place(plan.new)
+            node = self._nodes.find(*old) if old else 0
+            # First: who stores what is below it waits for those who move it, when it is not where it was.
+            async with self._writing.still(*[node] * bool(node)):
+                with self._names.moving(plan.old, plan.new):
                     await self._steps(plan)
                     if node and old and new:
                         await self.moved(node, old, new)
-                await self._writing.recovery.moved(plan.old, plan.new)
-                self._plans.end(plan)
+                    await self._writing.recovery.moved(plan.old, plan.new)
+                    self._plans.end(plan)
 
     async def _resume(self, plan: Plan, waiting: ExitStack) -> None:
         """What nobody may be waiting for, as after the machine died.
