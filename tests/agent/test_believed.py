@@ -69,6 +69,22 @@ def test_what_is_known_answers_as_long_as_it_holds(begin: Begin) -> None:
     assert (point / "file").stat().st_size == 8, "who opened it asked"
 
 
+def test_what_others_made_meanwhile_is_found_by_who_is_told_of_it(begin: Begin) -> None:
+    """However long it is believed that it is not there: so a folder may be made by whoever needs it, on each machine."""
+    root, point = begin(**LONG)
+    assert os.listdir(point) == []
+    for name in ("one", "two", "three"):
+        (root / name).mkdir()
+        (root / name / "file").touch()
+        assert not (point / name).exists(), "what is known holds"
+    os.makedirs(point / "one", exist_ok=True)
+    with failing(errno.EISDIR):
+        os.open(point / "two", os.O_WRONLY | os.O_CREAT)
+    with failing(errno.EEXIST):
+        (point / "three").symlink_to("file")
+    assert [(point / name / "file").exists() for name in ("one", "two", "three")] == [True] * 3
+
+
 def test_nothing_holds_where_that_is_said(begin: Begin) -> None:
     """Section 14: 0 is close-to-open for attributes and names too."""
     root, point = begin(**dict.fromkeys(QUICK, 0.0))
