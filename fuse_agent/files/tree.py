@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from ..nodes.records import StaleError
@@ -118,13 +118,16 @@ class Tree:
         return self._results.before(caller.number) if caller.again else None
 
     @contextmanager
-    def _in_doubt(self, *paths: bytes) -> Iterator[None]:
+    def _in_doubt(self, *paths: bytes, known: int = 0) -> Iterator[None]:
         """What failed since others did something there, or was done and the answer is lost: who looks is told what is there, however
-        long something else was to be believed."""
+        long something else was to be believed.
+
+        :param known: the errno of a failure that surprises nobody
+        """
         try:
             yield
-        except OSError:
-            for path in paths:
+        except OSError as error:
+            for path in paths if error.errno != known else ():
                 self._names.replaced(path)
             raise
 
@@ -194,8 +197,7 @@ class Tree:
         if self._writing.below(node) or self._writing.recovery.has_below(path):
             raise OSError(errno.ENOTEMPTY, "a file in it is being written", path)
         self._results.begin(caller.number, node)
-        # Who knows that it is not empty is not surprised.
-        with self._in_doubt(path) if not self._nodes.count(node) else nullcontext():
+        with self._in_doubt(path, known=errno.ENOTEMPTY if self._nodes.count(node) else 0):
             await self._work.change(self._source.remove_folder, path)
         self._gone(parent, name, node)
 

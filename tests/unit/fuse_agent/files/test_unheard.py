@@ -180,6 +180,10 @@ def test_after_a_failure_it_is_looked_what_is_there(
     async def test() -> None:
         async with asked(region, tmp_path, source) as ask:
             assert await ask.names() == {b"file", b"folder"}
+            folder = (await ask("lookup", ROOT, b"folder")).node
+            put(source, b"folder/gone", b"")
+            assert await ask.names(folder) == {b"gone"}
+            source.remove(b"folder/gone")
             source.lost = True
             with failing(errno.EIO):
                 await ask(*change)
