@@ -56,7 +56,7 @@ _HARMFUL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 class Stage:
     """
     :ivar found: whether a process before this one began it
-    :ivar sent: what it was like when it was sent last, as long as nobody knows whether the source took that
+    :ivar sent: what it was like each time that it was sent and nobody knows whether the source took that
     :ivar retried: closed by all, and somebody tries to store it again and again
     :ivar torn: the machine died since, and its disk need not have all that was written
     :ivar watched: closed by all, and somebody looks whether it is mapped still
@@ -68,7 +68,7 @@ class Stage:
         self._folder, self.number, self.descriptor, self.note = folder, number, descriptor, note
         self._present, self._marks = present, marks
         self.retried = self.watched = self.found = self.torn = self._complained = False
-        self.sent: Stored | None = None
+        self.sent: list[Stored] = []
         self.lock = trio.Lock()  # of what is written, filled or stored
         self._noting = threading.Lock()
 

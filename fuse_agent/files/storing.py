@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # A large file that is written to all the time never shows settled times; it is stored as it is, and counts as changed.
 _ATTEMPTS: Final = 5
 _STEP: Final = 8 << 20
+# Tries of which nobody knows how they ended, by which a file is known again.
+_MOST_SENT: Final = 16
 
 
 class OvertakenError(ChangedError):
@@ -46,25 +48,24 @@ class Storing:
         :param fill: brings what is missing of what was there before
         :raises OvertakenError:
         """
-        before = stage.sent
+        before = stage.sent.copy()
         try:
             done = await self._store(stage, path, over, fill)
         except ChangedError:
             stage.sent = before
             done = await self._stored_before(stage, path, fill)
-        stage.sent = None
+        stage.sent = []
         return done
 
     async def _stored_before(self, stage: Stage, path: bytes, fill: Fill) -> tuple[Stored, Found]:
         """By whoever could not say so: what was written since is stored over that."""
-        # One that is empty and the first of its name may be that of another who wants the same lock.
-        if stage.found or not stage.note.alone or stage.status().st_size:
-            if found := await self._work.ask(self.ours, stage, path):
-                return await self._work.ask(stage.settle), found
-            if found := await self._work.ask(self._sent, stage, path):
-                stage.say_if_it_can(before=found.version)  # of which all that was not written since is the same
-                stage.sent = None
-                return await self.store(stage, path, found.version, fill)
+        found = await self._work.ask(self.ours, stage, path)
+        if found and _is_told(stage, found):
+            return await self._work.ask(stage.settle), found
+        found = await self._work.ask(self._sent, stage, path)
+        if found and _is_told(stage, found):
+            stage.say_if_it_can(before=found.version)  # of which all that was not written since is the same
+            return await self.store(stage, path, found.version, fill)
         raise OvertakenError(path)
 
     async def known(self, stage: Stage, path: bytes) -> Found | None:
@@ -83,7 +84,8 @@ class Storing:
 
     def _send(self, stage: Stage, path: bytes, parts: list[Part], over: bytes | None) -> tuple[Stored, Found]:
         """In a thread."""
-        now = stage.sent = stage.settle()
+        now = stage.settle()
+        stage.sent = [*[one for one in stage.sent if one != now][-_MOST_SENT:], now]
         kept = self._kept(stage, now.mtime_ns)
         if parts and now.size == parts[-1].offset + parts[-1].size:
             return now, self._source.patch(path, stage.descriptor, parts, stage.note.before, kept, over)
@@ -107,16 +109,15 @@ class Storing:
         return Kept(note.mode, note.uid, note.gid, mtime_ns, note.xattrs or None)
 
     def _sent(self, stage: Stage, path: bytes) -> Found | None:
-        """In a thread. What the source has is what was sent last, as far as that is told by its content."""
-        sent = stage.sent
-        if sent is None or sent.size > COMPARED:
-            return None
+        """In a thread. What the source has is what was sent once, as far as that is told by its content."""
         try:
             found = self._source.find(path)
-            data = self._source.read(path, found.version, 0, sent.size) if found.size == sent.size else None
+            sums = {one.sum for one in stage.sent if one.size == found.size <= COMPARED}
+            if sums and zlib.crc32(self._source.read(path, found.version, 0, found.size)) in sums:
+                return found
         except (FileNotFoundError, ChangedError):
-            return None
-        return found if data is not None and zlib.crc32(data) == sent.sum else None
+            pass
+        return None
 
     def ours(self, stage: Stage, path: bytes) -> Found | None:
         """In a thread. What the source has is what is here, and nobody could say that it was stored."""
@@ -136,6 +137,11 @@ class Storing:
         except (FileNotFoundError, ChangedError):
             return None
         return found
+
+
+def _is_told(stage: Stage, found: Found) -> bool:
+    """Whether the content of what is there tells whose it is. An empty one may be that of another who wants the same lock."""
+    return bool(found.size) or stage.found or not stage.note.alone or bool(stage.note.before)
 
 
 def _without(same: list[Range], size: int) -> list[Range]:

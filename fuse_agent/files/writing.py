@@ -364,6 +364,7 @@ class Writing:
                 found = await self._storing.known(stage, stage.note.path)
                 if found:
                     stage.say(before=found.version)
+                    self._nodes.set_version(node, found.version)  # which is what may be replaced under its name
 
     async def keep(self, node: int, stage: Stage, changes: Changes) -> bool:
         """False when it is none any more, as of ``truncate``."""

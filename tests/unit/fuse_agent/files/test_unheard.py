@@ -29,13 +29,14 @@ ALONE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 class Lossy(ObjectSource):
     """
     :ivar lost: what it is told to do is done, and who asked is told that it failed
-    :ivar away: nothing is stored over what is there
+    :ivar away: nothing is stored
+    :ivar over: nothing is stored over what is there
     :ivar renamed: is called once when something was renamed and the next thing is asked
     """
 
     def __init__(self) -> None:
         super().__init__(MemoryStore(), "")
-        self.lost = self.away = False
+        self.lost = self.away = self.over = False
         self.renamed: Callable[[], None] | None = None
         self._next: Callable[[], None] | None = None
 
@@ -46,7 +47,7 @@ class Lossy(ObjectSource):
         return super().find(path)
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
-        if self.away and over:
+        if self.away or (self.over and over):
             raise OSError(errno.EIO, "it is away")
         found = super().store(path, descriptor, size, kept, over)
         self._lose()
@@ -91,7 +92,7 @@ async def _stored_unheard(ask: Any, source: Lossy, data: bytes, flags: int = ALO
 
 
 @pytest.mark.parametrize(
-    ("more", "fails"), [(b"", ""), (b" and more", ""), (b" and more", "lost"), (b" and more", "away")]
+    ("more", "fails"), [(b"", ""), (b" and more", ""), *((b" and more", how) for how in ("lost", "away", "over"))]
 )
 def test_what_was_stored_unheard_is_no_other_s(
     region: Region, tmp_path: Path, source: Lossy, more: bytes, fails: str
@@ -115,6 +116,23 @@ def test_what_was_stored_unheard_is_no_other_s(
             await ask("release", *file)
             assert ask.files.status()["conflicts"] == []
             assert bytes(source.read(b"file", b"", 0, 100)) == b"data" + more
+            await ask.nothing_stays()
+
+    trio.run(test)
+
+
+def test_what_was_stored_unheard_may_be_replaced(region: Region, tmp_path: Path, source: Lossy) -> None:
+    async def test() -> None:
+        async with asked(region, tmp_path, source) as ask:
+            before = await _stored_unheard(ask, source, b"before")
+            entry, handle = await ask("create", ROOT, b"new", 0o644, ALONE)
+            await ask.write(entry.node, handle.number, b"data")
+            await ask("rename", (ROOT, b"new"), (ROOT, b"file"), 0)
+            await ask("flush", entry.node, handle.number)
+            for file in (before, (entry.node, handle.number)):
+                await ask("release", *file)
+            assert await ask.names() == {b"file"}
+            assert bytes(source.read(b"file", b"", 0, 100)) == b"data"
             await ask.nothing_stays()
 
     trio.run(test)
