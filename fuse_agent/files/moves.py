@@ -14,6 +14,8 @@ import trio
 from ..nodes.records import StaleError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ..nodes.table import Nodes
     from ..sources.base import Source
     from .contents import Contents
@@ -43,15 +45,16 @@ class Moves:
     async def folder(self, node: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
         """Nothing of it is being stored."""
         before, after = self._names.below(*old), self._names.below(*new)
+        newer = await self.newer(node)
         if not self._source.abilities.resumes:
             await self._work.change(self._source.rename, before, after)
-            await self.moved(node, old, new)
+            await self.moved(node, old, new, newer)
             return
         plan = await self._work.change(self._plans.begin, before, after)
         try:
             async with plan.lock:
                 await self._steps(plan)
-                await self.moved(node, old, new)
+                await self.moved(node, old, new, newer)
                 self._plans.end(plan)
         except trio.Cancelled:  # who asked went before anything was begun
             self._plans.end(plan)
@@ -86,9 +89,10 @@ class Moves:
             # First: who stores what is below it waits for those who move it, when it is not where it was.
             async with self._writing.still(*[node] * bool(node)):
                 with self._names.moving(plan.old, plan.new):
+                    newer = await self.newer(node) if node else ()
                     await self._steps(plan)
                     if node and old and new:
-                        await self.moved(node, old, new)
+                        await self.moved(node, old, new, newer)
                     await self._writing.recovery.moved(plan.old, plan.new)
                     self._plans.end(plan)
 
@@ -119,9 +123,43 @@ class Moves:
 
     # --- what is known here ------------------------------------------------------------------
 
-    async def moved(self, node: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
+    async def newer(self, node: int) -> Collection[int]:
+        """Of what is in use of it, what others replaced: what is moved is not what that was begun from."""
+        found: set[int] = set()
+        failed: list[OSError] = []
+        limit = trio.CapacityLimiter(_AT_ONCE)
+
+        async def look(one: int) -> None:
+            async with limit:
+                try:
+                    there = await self._work.ask(self._source.find, self._names.path(one))
+                    if there.version != self._nodes.version(one):
+                        found.add(one)
+                except (FileNotFoundError, StaleError):
+                    pass  # as of one that was moved already by who died over it
+                except OSError as error:
+                    failed.append(error)
+
+        async with trio.open_nursery() as nursery:
+            for one in self._used(node):
+                # What is not staged was asked for just now, where it is moved itself.
+                if one != node or self._writing.of(node):
+                    nursery.start_soon(look, one)
+        if failed:
+            raise failed[0]
+        return found
+
+    def _used(self, node: int) -> list[int]:
+        """Files that are open, or not stored, and that the source knows."""
+        if stat.S_ISDIR(self._nodes.known(node).mode):
+            return self._writing.used_below(node)
+        return [] if self._writing.is_new(node) else [node]
+
+    async def moved(
+        self, node: int, old: tuple[int, bytes], new: tuple[int, bytes], newer: Collection[int] = ()
+    ) -> None:
         """The source has it in its new place."""
-        is_new = self._writing.is_new(node)
+        used = [one for one in self._used(node) if one not in newer]
         self._names.changed(old[0], new[0])
         target = self._nodes.find(*new)
         # Both may have come to mean something else while the source was at it.
@@ -131,8 +169,6 @@ class Moves:
                 self._nodes.mark_removed(target)
             self._nodes.rename(node, *new)
             self._writing.moved()
-        is_folder = stat.S_ISDIR(self._nodes.known(node).mode)
-        used = self._writing.used_below(node) if is_folder else [node] * (not is_new)
         limit = trio.CapacityLimiter(_AT_ONCE)
         with trio.CancelScope(shield=True):  # it is done, and an interrupt would tell who asked that it is not
             async with trio.open_nursery() as nursery:

@@ -13,9 +13,9 @@ import trio
 from ..sources.base import ChangedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
 
-    from ..sources.base import Source
+    from ..sources.base import Found, Source
     from .ahead import Range
     from .names import Names
     from .overtaken import Overtaken
@@ -70,19 +70,30 @@ class Recovery:
     @asynccontextmanager
     async def moving(self, old: bytes, new: bytes) -> AsyncIterator[None]:
         """What lies there, or below, to where something else goes by that."""
-        async with self.removing(new), self._still(old):
+        async with self.removing(new), self._still(old) as stages:
+            newer = [stage for stage in stages if await self._version(stage.note.path) != stage.note.before]
             yield
-            await self.moved(old, new)
+            await self.moved(old, new, newer)
 
-    async def moved(self, old: bytes, new: bytes) -> None:
-        """What is not stored yet lies elsewhere by now."""
+    async def moved(self, old: bytes, new: bytes, newer: Collection[Stage] = ()) -> None:
+        """What is not stored yet lies elsewhere by now.
+
+        :param newer: there is something else in its place, which it must not replace there either
+        """
         for stage in self._of(old):
             note = stage.note
             path, before = new + note.path[len(old) :], note.before
-            if before:
+            if before and stage not in newer:
                 with suppress(OSError), trio.CancelScope(shield=True):  # it is done, whatever becomes of this
-                    before = (await self._work.ask(self._source.find, path)).version
+                    before = await self._version(path) or before
             stage.say(path=path, before=before)
+
+    async def _version(self, path: bytes) -> bytes:
+        """Of what the source has there, b"" of nothing."""
+        with suppress(FileNotFoundError):
+            found: Found = await self._work.ask(self._source.find, path)
+            return found.version
+        return b""
 
     def has_below(self, folder: bytes) -> bool:
         return any(stage.note.path != folder for stage in self._of(folder))

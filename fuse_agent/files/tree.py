@@ -242,11 +242,12 @@ class Tree:
             if not is_new and stat.S_ISDIR(self._nodes.known(node).mode):
                 await self._moves.folder(node, old, new)
                 return
+            newer = await self._moves.newer(node)
             if not is_new:
                 await self._work.change(self._source.rename, before, after)
             elif target and not self._writing.is_new(target):
                 self._writing.replaces(node, self._nodes.version(target))
-            await self._moves.moved(node, old, new)
+            await self._moves.moved(node, old, new, newer)
 
     def _replaceable(self, node: int, target: int, flags: int, path: bytes) -> None:
         if flags & NOREPLACE:

@@ -23,7 +23,7 @@ from paddleflow_fuse.nodes.records import ROOT, Known
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
-from paddleflow_fuse.sources.base import Found, Kind
+from paddleflow_fuse.sources.base import NOTHING, Found, Kept, Kind
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 
@@ -270,3 +270,46 @@ def test_what_the_worker_before_could_not_store_is_seen_as_the_source_has_it(
             assert await ask.read(b"file") == b"data"
 
     trio.run(take_over)
+
+
+class Away(ObjectSource):
+    """
+    :ivar away: so many times more nothing is stored
+    """
+
+    def __init__(self) -> None:
+        super().__init__(MemoryStore(), "")
+        self.away = 0
+
+    def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
+        if self.away:
+            self.away -= 1
+            raise OSError(errno.EIO, "it is away")
+        return super().store(path, descriptor, size, kept, over)
+
+
+@pytest.mark.parametrize("is_newer", [False, True])
+def test_what_is_left_to_store_never_replaces_what_was_written_since_and_moved(
+    region: Region, tmp_path: Path, is_newer: bool
+) -> None:
+    source = Away()
+    version = put(source, b"file", b"before")
+    left = Staging(tmp_path).begin(Note(b"file", version, waits=True))
+    left.write(0, b"left")
+    left.close()
+
+    async def take_over() -> None:
+        async with asked(region, tmp_path, source) as ask:
+            source.away = 1
+            await trio.to_thread.run_sync(until, "it was tried to store it", lambda: not source.away)
+            if is_newer:
+                put(source, b"file", b"newer")
+            await ask("rename", (ROOT, b"file"), (ROOT, b"moved"), 0)
+            if not is_newer:
+                await ask.nothing_stays()
+            else:
+                conflicts = ask.files.writing.overtaken.status
+                await trio.to_thread.run_sync(until, "it is told that it was overtaken", lambda: bool(conflicts()))
+
+    trio.run(take_over)
+    assert content(source, b"moved") == (b"newer" if is_newer else b"left")

@@ -13,12 +13,14 @@ import trio
 from paddleflow_fuse.nodes.records import ROOT, StaleError
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.operations import Absent
+from paddleflow_fuse.sources.base import Found
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 
 from tests.support.asked_files import ASKED, HELD, asked, put
 from tests.support.source_suite import failing
 
+LARGE = 3 << 20  # of which not all is fetched to change a byte
 WRITE = os.O_WRONLY | os.O_CREAT
 
 
@@ -168,6 +170,81 @@ def test_who_wrote_too_late_finds_what_others_wrote(
                 await ask("flush", entry.node, handle.number)
             assert await ask.read(b"file") == b"theirs"
             assert await ask.names() == {b"file"}
+
+    trio.run(test)
+
+
+def test_what_others_wrote_is_not_replaced_where_it_was_moved_to(
+    region: Region, tmp_path: Path, source: ObjectSource
+) -> None:
+    put(source, b"file", b"before")
+
+    async def test() -> None:
+        async with asked(region, tmp_path, source, HELD._replace(conflict_fails=True)) as ask:
+            entry = await ask("lookup", ROOT, b"file")
+            handle = (await ask("open", entry.node, WRITE)).number
+            await ask.write(entry.node, handle, b"ours")
+            put(source, b"file", b"theirs")
+            await ask("rename", (ROOT, b"file"), (ROOT, b"moved"), 0)
+            with failing(errno.ESTALE):
+                await ask("flush", entry.node, handle)
+            await ask("release", entry.node, handle)
+            assert await ask.read(b"moved") == b"theirs"
+
+    trio.run(test)
+
+
+@pytest.mark.parametrize("place", ["file", "folder"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_was_begun_from_one_version_is_not_mixed_with_another_that_was_moved(
+    region: Region, tmp_path: Path, source: ObjectSource, fails: bool, place: str
+) -> None:
+    put(source, b"old/file", b"1" * LARGE)
+
+    async def test() -> None:
+        async with asked(region, tmp_path, source, HELD._replace(conflict_fails=fails)) as ask:
+            folder = (await ask("lookup", ROOT, b"old")).node
+            node = (await ask("lookup", folder, b"file")).node
+            handle = (await ask("open", node, WRITE)).number
+            await ask.write(node, handle, b"x")
+            put(source, b"old/file", b"2" * LARGE)
+            if place == "file":
+                await ask("rename", (folder, b"file"), (folder, b"moved"), 0)
+            else:
+                await ask("rename", (ROOT, b"old"), (ROOT, b"new"), 0)
+            with failing(errno.ESTALE):
+                await ask("flush", node, handle)
+            await ask("release", node, handle)
+        path = b"old/moved" if place == "file" else b"new/file"
+        assert bytes(source.read(path, b"", 0, LARGE)) == b"2" * LARGE
+
+    trio.run(test)
+
+
+def test_a_rename_of_what_cannot_be_asked_for_fails_as_that_does(
+    region: Region, tmp_path: Path, source: ObjectSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(source, b"old/file", b"data")
+
+    async def test() -> None:
+        async with asked(region, tmp_path, source) as ask:
+            folder = (await ask("lookup", ROOT, b"old")).node
+            node = (await ask("lookup", folder, b"file")).node
+            handle = (await ask("open", node, WRITE)).number
+            find = source.find
+
+            def away(path: bytes) -> Found:
+                if path == b"old/file":
+                    raise OSError(errno.ETIMEDOUT, "it is away")
+                return find(path)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(source, "find", away)
+                with failing(errno.ETIMEDOUT):
+                    await ask("rename", (ROOT, b"old"), (ROOT, b"new"), 0)
+            await ask("rename", (ROOT, b"old"), (ROOT, b"new"), 0)
+            await ask("release", node, handle)
+            assert await ask.names() == {b"new"}
 
     trio.run(test)
 
