@@ -149,5 +149,7 @@ class Recovery:
                 data = await self._work.ask(self._source.read, note.path, note.before, *one)
                 await self._work.change(stage.fill, one.offset, data)
 
+        if not note.kept and await self._work.ask(stage.is_stored):
+            return  # it is mapped still, and was not written to since
         now, found = await self._storing.store(stage, note.path, note.before, fill)
         stage.rebase(before=found.version, stored=now, kept=False)

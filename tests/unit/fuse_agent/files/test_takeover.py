@@ -16,6 +16,7 @@ from paddleflow_fuse.cache.memory import Memory
 from paddleflow_fuse.files import view
 from paddleflow_fuse.files.marks import Marks
 from paddleflow_fuse.files.notes import Note
+from paddleflow_fuse.files.stage import Stage
 from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
@@ -275,16 +276,18 @@ def test_what_the_worker_before_could_not_store_is_seen_as_the_source_has_it(
 class Away(ObjectSource):
     """
     :ivar away: so many times more nothing is stored
+    :ivar stored: how often something was
     """
 
     def __init__(self) -> None:
         super().__init__(MemoryStore(), "")
-        self.away = 0
+        self.away = self.stored = 0
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         if self.away:
             self.away -= 1
             raise OSError(errno.EIO, "it is away")
+        self.stored += 1
         return super().store(path, descriptor, size, kept, over)
 
 
@@ -313,3 +316,37 @@ def test_what_is_left_to_store_never_replaces_what_was_written_since_and_moved(
 
     trio.run(take_over)
     assert content(source, b"moved") == (b"newer" if is_newer else b"left")
+
+
+def test_what_is_mapped_is_stored_again_only_when_it_was_changed(
+    region: Region, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for pause in ("FIRST_PAUSE", "LONGEST_PAUSE"):
+        monkeypatch.setattr(f"paddleflow_fuse.files.recovery.{pause}", 0.01)
+    source, looks = Away(), [0]
+    left = Staging(tmp_path).begin(Note(b"file", waits=True))
+    left.write(0, b"first")
+    is_mapped = Stage.is_mapped
+
+    def looked(stage: Stage) -> bool:
+        looks[0] += 1
+        return is_mapped(stage)
+
+    monkeypatch.setattr(Stage, "is_mapped", looked)
+
+    async def seen(times: int) -> None:
+        wanted = looks[0] + times
+        await trio.to_thread.run_sync(until, "it is looked again", lambda: looks[0] >= wanted)
+
+    async def take_over() -> None:
+        async with asked(region, tmp_path, source) as ask:
+            for count, data in enumerate((b"first", b"then "), 1):  # by a mapping, as far as that shows
+                os.pwrite(left.descriptor, data, 0)
+                await trio.to_thread.run_sync(until, "it is stored", lambda: source.stored == count)  # noqa: B023 (at once)
+                await seen(3)
+                assert (source.stored, content(source, b"file")) == (count, data)
+            left.close()
+            await ask.nothing_stays()
+
+    trio.run(take_over)
+    assert source.stored == 2
