@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
+import os
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -84,14 +86,107 @@ class Asked:
         await trio.to_thread.run_sync(until, "nothing stays", lambda: not self.staged)
 
 
+Opened = tuple[int, int]  # node and handle
+
+
+class Kernel:
+    """What is asked when a program calls the system, and what the kernel does by itself. It outlives who serves it.
+
+    :ivar below: files that it was given, by their numbers
+    """
+
+    def __init__(self) -> None:
+        self.ask: Asked
+        self.below: dict[int, int] = {}
+        self._numbers = count(1)
+        self._opened: dict[int, dict[int, int]] = {}  # of each node the numbers of the files below, by handles
+
+    def bind(self, descriptor: int) -> int:
+        number = next(self._numbers)
+        self.below[number] = os.dup(descriptor)
+        return number
+
+    def unbind(self, number: int) -> bool:
+        descriptor = self.below.pop(number, None)
+        if descriptor is not None:
+            os.close(descriptor)
+        return descriptor is not None
+
+    async def node(self, path: bytes) -> int:
+        node = ROOT
+        for name in path.split(b"/"):
+            entry = await self.ask("lookup", node, name)
+            if isinstance(entry, Absent):
+                raise FileNotFoundError(errno.ENOENT, "", path)
+            node = entry.node
+        return node
+
+    async def place(self, path: bytes) -> tuple[int, bytes]:
+        folder, _slash, name = path.rpartition(b"/")
+        return await self.node(folder) if folder else ROOT, name
+
+    async def open(self, path: bytes, flags: int) -> Opened:
+        folder, name = await self.place(path)
+        entry = await self.ask("lookup", folder, name)
+        if isinstance(entry, Absent):
+            if not flags & os.O_CREAT:
+                raise FileNotFoundError(errno.ENOENT, "", path)
+            entry, handle = await self.ask("create", folder, name, 0o644, flags)
+        elif flags & os.O_EXCL:
+            raise FileExistsError(errno.EEXIST, "", path)
+        else:
+            handle = await self.ask("open", entry.node, flags & ~os.O_CREAT)
+        opened = self._opened.setdefault(entry.node, {})
+        assert set(opened.values()) <= {handle.backing}, "it would be EIO"
+        opened[handle.number] = handle.backing
+        return entry.node, handle.number
+
+    async def close(self, opened: Opened) -> None:
+        try:
+            await self.ask("flush", *opened)
+        finally:
+            del self._opened[opened[0]][opened[1]]
+            await self.ask("release", *opened)
+
+    async def write(self, opened: Opened, data: bytes, offset: int = 0) -> None:
+        below = self.below.get(self._opened[opened[0]][opened[1]])
+        if below is None:
+            await self.ask.write(*opened, data, offset)
+            return
+        # Whatever it was opened for when it was given.
+        descriptor = os.open(f"/proc/self/fd/{below}", os.O_WRONLY)
+        try:
+            assert os.pwrite(descriptor, data, offset) == len(data)
+        finally:
+            os.close(descriptor)
+
+    async def read(self, opened: Opened, offset: int, size: int) -> bytes:
+        below = self.below.get(self._opened[opened[0]][opened[1]])
+        return bytes(await self.ask("read", *opened, offset, size)) if below is None else os.pread(below, size, offset)
+
+    async def unlink(self, path: bytes) -> None:
+        await self.ask("unlink", *await self.place(path))
+
+    async def rename(self, old: bytes, new: bytes) -> None:
+        places = await self.place(old), await self.place(new)
+        for path in (old, new):
+            with suppress(FileNotFoundError):
+                await self.node(path)
+        await self.ask("rename", *places, 0)
+
+
 @asynccontextmanager
 async def asked(
-    region: Region, staging: Path, source: Source, settings: Settings = HELD, disk: Disk | None = None
-) -> AsyncIterator[Asked]:
+    region: Region, staging: Path, source: Source, settings: Settings = HELD, disk: Disk | None = None,
+    kernel: Kernel | None = None,
+) -> AsyncIterator[Asked]:  # fmt: skip
+    """
+    :param kernel: that reads and writes what it is given by itself
+    """
+    opens = Opens(region, kernel.unbind if kernel else lambda _number: False)
+    bind = kernel.bind if kernel else None
     async with trio.open_nursery() as nursery:
-        parts = Parts(
-            Nodes(region), Opens(region, lambda _number: False), source, Memory(1 << 20), disk, Staging(staging)
-        )
+        parts = Parts(Nodes(region), opens, source, Memory(1 << 20), disk, Staging(staging), bind)
         files = FileSystem(nursery, parts, settings)
         try:
             yield Asked(files, staging)
