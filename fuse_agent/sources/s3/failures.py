@@ -11,7 +11,7 @@ from botocore.parsers import ResponseParserError
 from obstore.exceptions import BaseError
 
 from ..base import ChangedError, RefusedError
-from .quick import answer_of, is_refusal
+from .answers import answer_of, is_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,8 +14,9 @@ from ...metrics import Request
 from ..base import UNTOLD, ChangedError
 from ..objects import Keys, Object, Store
 from ..rates import OPEN
+from .answers import answer_of, is_refusal
 from .options import PATCHES
-from .quick import WRITE, Quick, answer_of, is_refusal, new_mark, plain, whole
+from .quick import WRITE, Quick, new_mark, plain, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

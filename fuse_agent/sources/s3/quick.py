@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 # In the metadata of what must not be taken for another's write when its answer was lost.
 WRITE: Final = "pfs-write"
 _ODD: Final = re.compile(r"(^|/)(\.{0,2})(/|$)|[\x00-\x1f\x7f]")
-# What stores say of a header that they do not know.
-_NOT_KNOWN: Final = ("", "InvalidArgument", "InvalidRequest", "NotImplemented")
 # What obstore says of an object beside what users said of it, which has small letters.
 _HEADERS: Final = (
     "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Type", "Storage-Class",
@@ -115,21 +113,6 @@ def whole(descriptor: int, size: int) -> bytes:
         pieces.append(piece)
         done += len(piece)
     return b"".join(pieces)
-
-
-def answer_of(text: str) -> tuple[int, str, str]:
-    """By an error of obstore, which has no fields: the status of HTTP, 0 without an answer; S3's own word; and what was said with it."""
-    found = re.search(r"Server returned non-2xx status code: (\d{3})", text)
-    if not found:
-        return 0, "", ""
-    body = text[found.end() :].partition("\n\nDebug source:")[0]
-    code, said = re.search(r"<Code>(\w+)</Code>", body), re.search(r"<Message>([^<]*)</Message>", body)
-    return int(found[1]), code[1] if code else "", said[1] if said else ""
-
-
-def is_refusal(status: int, code: str) -> bool:
-    """Whether the store does not know what it is asked, as a header of ours."""
-    return status == 501 or (status == 400 and code in _NOT_KNOWN)
 
 
 def version_of(etag: str | None) -> bytes:

@@ -119,9 +119,10 @@ class Model:
     async def turn(self) -> None:
         self.step += 1
         path, other = self.dice.sample(FILES, 2)
-        acts = [self.open] * 3 + [self.write] * 3 + [self.close, self.sync] * 2
-        acts += [self.read, self.hold, self.let_go] * 2 + [self.set_size, self.unlink]
-        acts += [self.mkdir, self.rmdir, self.rename, self.rename_folder]
+        acts: list[Callable[[bytes, bytes], Awaitable[None]]] = [
+            *[self.open, self.write] * 3, *[self.close, self.sync, self.read, self.hold, self.let_go] * 2,
+            self.set_size, self.unlink, self.mkdir, self.rmdir, self.rename, self.rename_folder,
+        ]  # fmt: skip
         await self.dice.choice(acts)(path, other)
 
     async def open(self, path: bytes, _other: bytes) -> None:
