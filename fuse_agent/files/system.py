@@ -150,6 +150,8 @@ class FileSystem(Operations):
         for node, times in nodes:
             self._nodes.forget(node, times)
             self._opening.forget(node)
+            if node not in self._nodes:
+                self._contents.drop(node)
 
     def getattr(self, _caller: Caller, node: int, _handle: int | None) -> Soon[Held]:
         return self._names.attributes(node)
