@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from .base import NOTHING, Abilities, ChangedError, Found, Kept, Kind, Listed, Page, Room, Source, on_empty
 from .rates import OPEN
-from .unfinished import NOWHERE
+from .unfinished import NOWHERE, UNFINISHED
 from .xattrs import PREFIX
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from .xattrs import Xattrs
 
 _PAGE: Final = 1000
-# A file that is being written; it is nobody's until it has its own name.
-_UNFINISHED: Final = b".paddleflow-unfinished-"
 _PIECE: Final = 8 << 20
 # What the disk takes it says itself; this is what is noted of a file that it has not got yet.
 _LONGEST_XATTRS: Final = 256 << 10
@@ -45,9 +42,7 @@ class LocalSource(Source):
         if _has_xattrs(self._root):
             self.abilities = self.abilities._replace(xattrs=_LONGEST_XATTRS)
         for place in noted.left():
-            with suppress(OSError):
-                self.remove(place)
-            noted.ended(place)
+            noted.forget(place, self.remove)
 
     def close(self) -> None:
         os.close(self._root)
@@ -65,7 +60,7 @@ class LocalSource(Source):
             hidden: list[bytes] = []
             for entry in entries:
                 name = os.fsencode(entry.name)
-                if name.startswith(_UNFINISHED):
+                if name.startswith(UNFINISHED):
                     continue
                 try:
                     page.append(Listed(name, _found(entry.stat(follow_symlinks=False))))
@@ -90,9 +85,9 @@ class LocalSource(Source):
         with self._above(path) as (folder, name):
             if self._has_names(folder, name):
                 return _overwrite(folder, name, path, descriptor, size, kept, over, self._gates.write)
-            unfinished = _UNFINISHED + secrets.token_hex(8).encode()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with self._noted.during(path.removesuffix(name) + unfinished):
+            with self._noted.making(path, lambda _place: os.unlink(unfinished, dir_fd=folder)) as tries:
+                unfinished = tries.begin().rpartition(b"/")[2]
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
                 # Nobody else's to read before it has the mode that it is to have.
                 target = os.open(unfinished, flags, 0o644 if kept.mode is None else 0o600, dir_fd=folder)
                 try:
@@ -104,10 +99,6 @@ class LocalSource(Source):
                     os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
                     os.fsync(folder)
                     return _found(os.fstat(target))
-                except BaseException:
-                    with suppress(FileNotFoundError):
-                        os.unlink(unfinished, dir_fd=folder)
-                    raise
                 finally:
                     os.close(target)
 
@@ -133,15 +124,9 @@ class LocalSource(Source):
 
     def _remove_unfinished(self, path: bytes) -> bool:
         """Whether it had nothing else."""
-        with self._folder(path) as folder:
-            with os.scandir(folder) as entries:
-                names = [os.fsencode(entry.name) for entry in entries]
-            if not all(name.startswith(_UNFINISHED) for name in names):
-                return False
-            for name in names:
-                with suppress(FileNotFoundError):
-                    os.unlink(name, dir_fd=folder)
-        return True
+        with self._folder(path) as folder, os.scandir(folder) as entries:
+            places = [path + b"/" + os.fsencode(entry.name) for entry in entries]
+        return self._noted.forget_all(places, self.remove)
 
     def link(self, path: bytes, target: bytes) -> Found:
         with self._above(path) as (folder, name):

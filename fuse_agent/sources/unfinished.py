@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written under a name of its own until it is whole: who dies over it leaves it at the source, where it takes room unseen.
+"""What is made under a name of its own until it is whole: who dies over it leaves it at the source, where it takes room unseen.
 
 Only what is noted here is removed by the next one: what others write may be under way.
 """
 
 from __future__ import annotations
 
+import secrets
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+# Whatever has such a name is nobody's until it has its own.
+UNFINISHED: Final = b".paddleflow-unfinished-"
 _SUFFIX: Final = ".left"
 
 
@@ -38,12 +41,35 @@ class Unfinished:
                 (self._folder / _name(place)).unlink(missing_ok=True)
 
     @contextmanager
-    def during(self, place: bytes) -> Iterator[None]:
-        self.begun(place)
+    def making(self, place: bytes, remove: Callable[[bytes], object]) -> Iterator[Tries]:
+        """Of what is renamed to that place within; what tries have left is removed."""
+        tries = Tries(self, place)
         try:
-            yield
+            yield tries
+            self.ended(tries.names.pop())
         finally:
-            self.ended(place)
+            for one in tries.names:
+                self.forget(one, remove)
+
+    def forget(self, place: bytes, remove: Callable[[bytes], object]) -> None:
+        """If it cannot be removed, it is left for the next one; no listing shows it."""
+        try:
+            with suppress(FileNotFoundError):
+                remove(place)
+        except OSError:
+            return
+        self.ended(place)
+
+    def forget_all(self, places: Sequence[bytes], remove: Callable[[bytes], object]) -> bool:
+        """
+        :param places: what a folder has
+        :return: whether all of it is unfinished; else nothing is removed
+        """
+        if not all(place.rpartition(b"/")[2].startswith(UNFINISHED) for place in places):
+            return False
+        for place in places:
+            self.forget(place, remove)
+        return True
 
     def left(self) -> list[bytes]:
         """Those that were begun and not ended; not what only a part was written of."""
@@ -53,6 +79,27 @@ class Unfinished:
                 place = path.read_bytes()
                 found += [place] if _name(place) == path.name else []
         return found
+
+
+class Tries:
+    """To make what is to have that place.
+
+    :ivar names: where each was made
+    """
+
+    def __init__(self, noted: Unfinished, place: bytes) -> None:
+        self._noted, self._folder = noted, place[: place.rfind(b"/") + 1]
+        self.names: list[bytes] = []
+
+    def begin(self) -> bytes:
+        """By another name each time: what a lost connection left behind may still be at work in its own file."""
+        self.names.append(self._folder + UNFINISHED + secrets.token_hex(8).encode())
+        self._noted.begun(self.last)
+        return self.last
+
+    @property
+    def last(self) -> bytes:
+        return self.names[-1]
 
 
 def _name(place: bytes) -> str:

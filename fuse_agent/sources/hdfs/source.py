@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -33,7 +32,7 @@ from ..base import (
     quiet,
 )
 from ..rates import OPEN
-from ..unfinished import NOWHERE
+from ..unfinished import NOWHERE, UNFINISHED
 from . import failures
 from .calls import PATIENT, Calls
 
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
 _PAGE: Final = 1000
 _PIECE: Final = 8 << 20
 _MILLISECOND: Final = 10**6
-# A file or folder that is being made; it is nobody's until it has its own name.
-_UNFINISHED: Final = ".paddleflow-unfinished-"
 
 
 class HdfsSource(Source):
@@ -76,7 +73,7 @@ class HdfsSource(Source):
 
     def end_left(self) -> None:
         for place in self._left:
-            self._forget(place.decode())
+            self._noted.forget(place, self._delete)
 
     def close(self) -> None:
         self._calls.close()
@@ -99,7 +96,7 @@ class HdfsSource(Source):
             raise NotADirectoryError(errno.ENOTDIR, "it is no folder", path)
         while True:
             names = [(one.path.rpartition("/")[2].encode(errors="surrogatepass"), one) for one in some]
-            listed = [Listed(name, _found(one)) for name, one in names if not name.startswith(_UNFINISHED.encode())]
+            listed = [Listed(name, _found(one)) for name, one in names if not name.startswith(UNFINISHED)]
             hidden = tuple(one.name for one in listed if not is_name(one.name))
             yield Page([one for one in listed if is_name(one.name)] if hidden else listed, hidden)
             if len(some) < _PAGE:
@@ -129,13 +126,11 @@ class HdfsSource(Source):
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         place = self._named(path)
-        unfinished: list[str] = []
 
         def write(turn: Turn) -> Found:
-            unfinished.append(_beside(place))
-            self._noted.begun(unfinished[-1].encode())
-            self._send(turn, unfinished[-1], descriptor, size, kept)
-            found = _found(self._status(turn, unfinished[-1]))
+            unfinished = tries.begin().decode()
+            self._send(turn, unfinished, descriptor, size, kept)
+            found = _found(self._status(turn, unfinished))
             if found.size != size:
                 raise OSError(errno.EIO, f"the cluster has {found.size} bytes of it, but was sent {size}")
             return found
@@ -146,7 +141,7 @@ class HdfsSource(Source):
                 if there is None or _version(there) != over:
                     raise ChangedError(path)
             try:
-                turn.ask(turn.client.rename, unfinished[-1], place, over != b"")
+                turn.ask(turn.client.rename, tries.last.decode(), place, over != b"")
             except FileNotFoundError:
                 # Asked again, since an answer was lost, by us or by the client itself: nobody else knows of that name.
                 if self._there(turn, place) is None:
@@ -159,26 +154,21 @@ class HdfsSource(Source):
                     raise IsADirectoryError(errno.EISDIR, "it is a folder", path) from None
                 raise
 
-        try:
+        with self._noted.making(place.encode(), self._delete) as tries:
             found = self._ask("create", path, write, size)
             self._ask("rename", path, name)
-            self._noted.ended(unfinished.pop().encode())
-        finally:
-            for one in unfinished:
-                self._forget(one)
         return found
 
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         """By another name at first: HDFS makes one that is there already, and says nothing."""
         place = self._named(path)
-        unfinished = _beside(place)
 
         def make(turn: Turn) -> None:
-            turn.ask(turn.client.mkdirs, unfinished, 0o755 if kept.mode is None else kept.mode, False)
+            turn.ask(turn.client.mkdirs, tries.begin().decode(), 0o755 if kept.mode is None else kept.mode, False)
 
         def name(turn: Turn) -> None:
             try:
-                turn.ask(turn.client.rename, unfinished, place, False)
+                turn.ask(turn.client.rename, tries.last.decode(), place, False)
             except FileNotFoundError:
                 if self._there(turn, place) is None:
                     raise
@@ -187,12 +177,9 @@ class HdfsSource(Source):
                     raise
                 raise FileExistsError(errno.EEXIST, "it is there already", path) from None
 
-        try:
+        with self._noted.making(place.encode(), self._delete) as tries:
             self._ask("mkdirs", path, make)
             self._ask("rename", path, name)
-        except OSError:
-            self._forget(unfinished)
-            raise
         return self._keep(path, kept._replace(uid=None, gid=None))
 
     def remove(self, path: bytes) -> None:
@@ -345,32 +332,17 @@ class HdfsSource(Source):
     def _remove_unfinished(self, place: str) -> bool:
         """Whether the folder had nothing else."""
 
-        def act(turn: Turn) -> list[str]:
-            return [one.path for one in turn.ask(_some, turn.client.list_status(place))]
+        def act(turn: Turn) -> list[bytes]:
+            return [one.path.encode() for one in turn.ask(_some, turn.client.list_status(place))]
 
-        there = self._ask("getListing", place.encode(), act)
-        if not all(one.rpartition("/")[2].startswith(_UNFINISHED) for one in there):
-            return False
-        for one in there:
-            self._forget(one)
-        return True
+        return self._noted.forget_all(self._ask("getListing", place.encode(), act), self._delete)
 
-    def _forget(self, place: str) -> None:
-        """If it cannot be removed, it is left for the next one; no listing shows it."""
-        try:
-            with suppress(FileNotFoundError):
-                self._ask("delete", place.encode(), lambda turn: turn.ask(turn.client.delete, place, False))
-        except OSError:
-            return
-        self._noted.ended(place.encode())
+    def _delete(self, place: bytes) -> None:
+        self._ask("delete", place, lambda turn: turn.ask(turn.client.delete, place.decode(), False))
 
 
 def _some(entries: Iterator[FileStatus]) -> Sequence[FileStatus]:
     return list(islice(entries, _PAGE))
-
-
-def _beside(place: str) -> str:
-    return f"{place.rpartition('/')[0]}/{_UNFINISHED}{secrets.token_hex(8)}"
 
 
 def _version(status: FileStatus) -> bytes:

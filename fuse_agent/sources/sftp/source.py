@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import secrets
 import stat
 import time
 from contextlib import suppress
@@ -37,7 +36,7 @@ from ..base import (
     quiet,
 )
 from ..rates import OPEN
-from ..unfinished import NOWHERE
+from ..unfinished import NOWHERE, UNFINISHED
 from . import failures, reasons
 from .connections import PATIENT, Connections
 from .options import FixedLogin
@@ -59,8 +58,6 @@ _SECOND: Final = 10**9
 _RECENT: Final = 60  # seconds; an older time is one that a user chose, and how far ahead of the clock we go
 _LATEST: Final = (1 << 32) - 1  # seconds that the protocol can say
 _LONGEST_TARGET: Final = 4095
-# A file that is being written; it is nobody's until it has its own name.
-_UNFINISHED: Final = b".paddleflow-unfinished-"
 _NEW: Final = asyncssh.FXF_WRITE | asyncssh.FXF_CREAT | asyncssh.FXF_TRUNC
 _KINDS: Final = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.FOLDER, stat.S_IFLNK: Kind.LINK}
 
@@ -88,7 +85,7 @@ class SftpSource(Source):
 
     def end_left(self) -> None:
         for place in self._left:
-            self._forget(place)
+            self._noted.forget(place, self._delete)
 
     def close(self) -> None:
         self._server.close()
@@ -114,7 +111,7 @@ class SftpSource(Source):
             async for one in turn.client.scandir(place):
                 turn.goes_on()
                 name = one.filename if isinstance(one.filename, bytes) else one.filename.encode()
-                if name in (b".", b"..") or name.startswith(_UNFINISHED):
+                if name in (b".", b"..") or name.startswith(UNFINISHED):
                     continue
                 if not is_name(name):
                     hidden.append(name)
@@ -164,22 +161,16 @@ class SftpSource(Source):
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         place = self._at(path)
         _check(path)
-        above = place.rpartition(b"/")[0]
-        unfinished: list[bytes] = []
 
         async def write(turn: Turn) -> Found:
-            # What a lost connection left behind may still be at work in its own file.
-            unfinished.append(above + b"/" + _UNFINISHED + secrets.token_hex(8).encode())
-            self._noted.begun(unfinished[-1])
-            async with turn.client.open(
-                unfinished[-1], _NEW, asyncssh.SFTPAttrs(permissions=0o600), encoding=None
-            ) as file:
+            private = asyncssh.SFTPAttrs(permissions=0o600)
+            async with turn.client.open(tries.begin(), _NEW, private, encoding=None) as file:
                 await _send(turn, file, descriptor, size, self._gates.write)
                 there = await _there(turn.client, place)
                 return await _finish(file, size, kept, there)
 
         async def name(turn: Turn) -> None:
-            if turn.before and not await reasons.kind(turn.client, unfinished[-1]):
+            if turn.before and not await reasons.kind(turn.client, tries.last):
                 return  # the try before had done it
             if over is not None:
                 there = await _there(turn.client, place)
@@ -189,19 +180,15 @@ class SftpSource(Source):
                 if over != (_version(there) if there else b"") and not removed:
                     raise ChangedError(path)
             try:
-                await (turn.client.rename if over == b"" else _replace(turn.client))(unfinished[-1], place)
+                await (turn.client.rename if over == b"" else _replace(turn.client))(tries.last, place)
             except asyncssh.SFTPFailure:
                 if over == b"" and await reasons.kind(turn.client, place):
                     raise ChangedError(path) from None
                 raise
 
-        try:
+        with self._noted.making(place, self._delete) as tries:
             found = self._ask("write", path, write, lambda client: reasons.of_writing(client, place), size)
-            self._ask("rename", path, name, lambda client: reasons.of_renaming(client, unfinished[-1], place))
-            self._noted.ended(unfinished.pop())
-        finally:
-            for one in unfinished:
-                self._forget(one)
+            self._ask("rename", path, name, lambda client: reasons.of_renaming(client, tries.last, place))
         return found
 
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
@@ -337,24 +324,13 @@ class SftpSource(Source):
             return [name if isinstance(name, bytes) else name.encode() for name in names]
 
         names = [name for name in self._server.run("readdir", place, act) if name not in (b".", b"..")]
-        if not all(name.startswith(_UNFINISHED) for name in names):
-            return False
-        for name in names:
-            self._forget(place + b"/" + name)
-        return True
+        return self._noted.forget_all([place + b"/" + name for name in names], self._delete)
 
-    def _forget(self, place: bytes) -> None:
-        """If it cannot be removed, it is left for the next one; no listing shows it."""
-
+    def _delete(self, place: bytes) -> None:
         async def act(turn: Turn) -> None:
             await turn.client.remove(place)
 
-        try:
-            with suppress(FileNotFoundError):
-                self._server.run("remove", place, act)
-        except OSError:
-            return
-        self._noted.ended(place)
+        self._server.run("remove", place, act)
 
 
 def _check(path: bytes) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from paddleflow_fuse.sources.base import quiet
 from paddleflow_fuse.sources.make import Wanted, here
-from paddleflow_fuse.sources.unfinished import Unfinished
+from paddleflow_fuse.sources.unfinished import UNFINISHED, Unfinished
 
 from tests.support.caches import killed
 from tests.support.source_suite import store
@@ -39,6 +39,41 @@ def test_a_disk_that_takes_no_notes_is_no_harm(tmp_path: Path) -> None:
         noted.begun(b"a")
         noted.ended(b"a")
         assert noted.left() == []
+
+
+def test_what_is_made_is_no_more_noted_and_its_other_tries_are_removed(tmp_path: Path) -> None:
+    noted, removed = Unfinished(tmp_path), list[bytes]()
+    with noted.making(b"folder/file", removed.append) as tries:
+        first, second = tries.begin(), tries.begin()
+        assert sorted(noted.left()) == sorted([first, second])
+        assert tries.last == second != first
+    assert all(one.startswith(b"folder/" + UNFINISHED) for one in (first, second))
+    assert (removed, noted.left()) == ([first], [])
+
+
+def test_what_fails_leaves_nothing_but_a_note_of_what_cannot_be_removed(tmp_path: Path) -> None:
+    noted, begun = Unfinished(tmp_path), list[bytes]()
+
+    def remove(place: bytes) -> None:
+        raise FileNotFoundError if place == begun[0] else PermissionError
+
+    def make() -> None:
+        with noted.making(b"file", remove) as tries:
+            begun.extend([tries.begin(), tries.begin()])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        make()
+    assert noted.left() == begun[1:]
+
+
+def test_a_folder_that_has_something_else_keeps_all(tmp_path: Path) -> None:
+    noted, removed = Unfinished(tmp_path), list[bytes]()
+    ours = [b"folder/" + UNFINISHED + b"1", b"folder/" + UNFINISHED + b"2"]
+    assert not noted.forget_all([*ours, b"folder/file"], removed.append)
+    assert removed == []
+    assert noted.forget_all(ours, removed.append)
+    assert removed == ours
 
 
 def test_the_next_one_removes_what_who_died_left_and_nothing_of_others(tmp_path: Path) -> None:
