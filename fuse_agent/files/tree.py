@@ -52,9 +52,7 @@ class Tree:
         mode = stat.S_IMODE(mode) | above.mode & stat.S_ISGID
         kept = Kept(mode, *view.owner(caller, above)) if self._source.abilities.keeps else Kept()
         found = await self._make(caller, path, Kind.FOLDER, self._source.make_folder, path, kept)
-        self._names.changes.touch(path)
-        self._names.changed(parent)
-        node = self._names.take(parent, name, found, moment, self._nodes.find(parent, name))
+        node = self._made(path, parent, name, found, moment)
         # Nobody else knows of it yet.
         self._nodes.complete(node, (moment + int(self._settings.names_hold * view.SECOND)) // view.SECOND)
         return self._names.entry(node)
@@ -71,9 +69,7 @@ class Tree:
         if self._source.abilities.keeps:
             kept = Kept(stat.S_IMODE(mode), *view.owner(caller, self._nodes.known(parent)))
         found = await self._make(caller, path, Kind.FILE, self._make_file, path, kept)
-        self._names.changes.touch(path)
-        self._names.changed(parent)
-        return self._names.entry(self._names.take(parent, name, found, moment, self._nodes.find(parent, name)))
+        return self._names.entry(self._made(path, parent, name, found, moment))
 
     def _make_file(self, path: bytes, kept: Kept) -> Found:
         """In a thread."""
@@ -95,9 +91,7 @@ class Tree:
         path = self._names.below(parent, name)
         moment = view.now()
         found = await self._make(caller, path, Kind.LINK, self._source.link, path, target)
-        self._names.changes.touch(path)
-        self._names.changed(parent)
-        return self._names.entry(self._names.take(parent, name, found, moment))
+        return self._names.entry(self._made(path, parent, name, found, moment))
 
     async def link(self, caller: Caller, node: int, parent: int, name: bytes) -> Entry:
         """Each name has a node of its own: what is written by one is seen by the other when it is closed, as on another machine."""
@@ -108,10 +102,9 @@ class Tree:
         moment = view.now()
         kind = Kind.LINK if stat.S_ISLNK(self._nodes.known(node).mode) else Kind.FILE
         found = await self._make(caller, new, kind, self._source.add_name, path, new)
-        self._names.changes.touch(path, new)
-        self._names.changed(parent)
+        self._names.changes.touch(path)
         self._names.linked(node, found)
-        return self._names.entry(self._names.take(parent, name, found, moment, self._nodes.find(parent, name)))
+        return self._names.entry(self._made(new, parent, name, found, moment))
 
     def _begun(self, caller: Caller) -> int | None:
         """What a worker that died over the same request was about to change; None when it had not got so far."""
@@ -145,6 +138,13 @@ class Tree:
             if found.kind is not kind or (kind is Kind.LINK and await self._target(path) != args[1]):
                 raise
             return found
+
+    def _made(self, path: bytes, parent: int, name: bytes, found: Found, moment: int) -> int:
+        """Its node. A link gets one of its own, since one with another target looks the same."""
+        self._names.changes.touch(path)
+        self._names.changed(parent)
+        before = 0 if found.kind is Kind.LINK else self._nodes.find(parent, name)
+        return self._names.take(parent, name, found, moment, before)
 
     async def _target(self, path: bytes) -> bytes:
         return await self._work.ask(self._source.target, path)
