@@ -47,7 +47,7 @@ def ask(run: Path, point: Path, do: str, **given: Any) -> Iterator[dict[str, Any
         raise GoneError(f"No agent serves {point}. See what is mounted: findmnt -t fuse.paddleflow") from None
     except PermissionError:
         raise AskError(f"Only who mounted {point}, or root, may ask its agent.") from None
-    except EOFError:
+    except ConnectionError:
         raise GoneError(f"The agent of {point} ended before it answered.") from None
 
 
@@ -56,8 +56,7 @@ def asked(path: Path, do: str, seconds: float | None = None, **given: Any) -> It
     :param path: of the socket
     :param seconds: within which each line has to come
     :raises AskError: what the agent says that is wrong
-    :raises EOFError: it ended before it answered
-    :raises OSError:
+    :raises OSError: nobody is there, or it does not answer in that time, or ended before it did
     """
     with socket.socket(socket.AF_UNIX) as end:
         end.settimeout(_CONNECT)
@@ -72,7 +71,7 @@ def asked(path: Path, do: str, seconds: float | None = None, **given: Any) -> It
                 yield line
                 if line.get("done"):
                     return
-    raise EOFError
+    raise ConnectionError("it ended before it answered")
 
 
 def last(run: Path, point: Path, do: str, **given: Any) -> dict[str, Any]:

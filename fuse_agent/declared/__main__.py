@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from paddleflow_core.model import mount as model
 
+from ..cli.ask import AskError
 from ..files.folders import caches
 from . import exporter
 from .agents import TroubleError
@@ -51,7 +52,7 @@ class _Task:
         """What one cannot do holds up no other."""
         try:
             how()
-        except (TroubleError, OSError) as error:
+        except (TroubleError, AskError, OSError) as error:
             self.problems.append(str(error))
 
     def answer(self) -> dict[str, Any]:

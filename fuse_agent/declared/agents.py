@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 import json
-import os
-import select
-import socket
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..cli.ask import AskError, asked
 from ..control import Session
 from ..files.folders import caches
 from .decide import Agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 _ANSWER: Final = 10.0  # seconds in which an agent says how it is
 _PAUSE: Final = 0.05
@@ -30,23 +28,18 @@ class TroubleError(Exception):
 def ask(path: str, do: str, seconds: float = _ANSWER) -> dict[str, Any]:
     """The whole answer.
 
+    :raises AskError:
     :raises OSError: when there is none in that time
     """
-    with socket.socket(socket.AF_UNIX) as end:
-        end.settimeout(seconds)
-        end.connect(path)
-        end.sendall(json.dumps({"do": do}).encode() + b"\n")
-        found: dict[str, Any] = {}
-        with end.makefile("rb") as lines:
-            for line in lines:
-                found |= json.loads(line)
-                if found.get("done"):
-                    return found
-    raise ConnectionError("it ended before it answered")
+    found: dict[str, Any] = {}
+    for line in asked(Path(path), do, seconds):
+        found |= line
+    return found
 
 
 def status(path: str) -> Agent:
     """
+    :raises AskError:
     :raises OSError:
     """
     found = ask(path, "status")
@@ -67,7 +60,7 @@ def agents(folder: Path) -> list[Agent]:
             found.append(status(str(path)))
         except (FileNotFoundError, ConnectionError):
             continue  # it has ended, before or while it was asked
-        except (OSError, ValueError) as error:
+        except (AskError, OSError, ValueError) as error:
             raise TroubleError(f"The agent at {path} does not answer ({error}). See its log, then run again.") from None
     return found
 
@@ -75,24 +68,14 @@ def agents(folder: Path) -> list[Agent]:
 def unsaved(agent: Agent, seconds: float, roots: Iterator[Path]) -> list[str]:
     """What its store does not take; all of it is offered first."""
     try:
-        found = ask(agent.socket, "save", seconds)
+        return list(ask(agent.socket, "save", seconds)["unsaved"])
+    except AskError as error:
+        return [f"not known ({error})"]
     except OSError as error:  # it is still waiting for its store
         waiting = [
             name for root in roots for _folder, point, files in caches(root) if point == agent.point for name in files
         ]
         return waiting or [f"what it holds is not known, since it does not answer ({error})"]
-    return [f"not known ({found['error']})"] if "error" in found else list(found["unsaved"])
-
-
-def wait_for_end(process: int, seconds: float) -> bool:
-    try:
-        descriptor = os.pidfd_open(process)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([descriptor], [], [], seconds)[0])
-    finally:
-        os.close(descriptor)
 
 
 def until(found: Callable[[], Any], seconds: float) -> Any:

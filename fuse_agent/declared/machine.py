@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from .. import configuration
 from ..cache.claim import clean
 from ..cache.errors import ForeignError, HeldError, UnsavedError
+from ..cli.ask import AskError, wait_for_end
 from ..files.folders import caches
 from ..session.mount import TYPE, MountError, mounts, unmount
 from ..supervisor.holders import holders
 from . import agents as found_agents
-from .agents import TroubleError, ask, document, status, unsaved, until, wait_for_end
+from .agents import TroubleError, ask, document, status, unsaved, until
 from .decide import Agent, Step, Wanted, count, some, steps
 
 if TYPE_CHECKING:
@@ -228,19 +229,22 @@ class Machine:
         self.do(Step.MOVE, agent.point, partial(self._move, agent, release))
 
     def _move(self, agent: Agent, release: Path) -> None:
-        device = _device(agent.point)
-        answer = ask(agent.socket, "upgrade-supervisor", self.patience)
+        device, why = _device(agent.point), ""
+        try:
+            ask(agent.socket, "upgrade-supervisor", self.patience)
+        except AskError as error:
+            why = str(error)
 
         def moved() -> bool:
-            with suppress(OSError, ValueError):  # for a moment nobody answers
+            with suppress(AskError, OSError, ValueError):  # for a moment nobody answers
                 now = status(agent.socket)
                 return (
                     now.pid == agent.pid and now.worker not in (0, agent.worker) and set(now.programs) == {str(release)}
                 )
             return False
 
-        if "error" in answer or not until(moved, self.patience) or _device(agent.point) != device:
-            why = answer.get("error", "the new code does not serve")
+        if why or not until(moved, self.patience) or _device(agent.point) != device:
+            why = why or "the new code does not serve"
             raise TroubleError(f"{agent.point} is not served by {release}: {why}. See its log, then run again.")
 
     # --- caches ------------------------------------------------------------------------------------
