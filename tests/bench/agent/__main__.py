@@ -22,6 +22,7 @@ from tests.bench.agent.memory import memory
 from tests.bench.agent.plan import CLIENT, OWN, ROUNDS, Kept, Part, plan
 from tests.bench.agent.results import Results
 from tests.bench.agent.stand import Sizes, Stand, stand
+from tests.bench.agent.wheels import pytorch
 from tests.bench.report import report
 from tools import tree
 
@@ -91,7 +92,9 @@ def main() -> int:
     kept = Kept(tree.BUILD / "bench/agent.parts", settings)
     kept.begin(given.anew or all(part in kept.found for part in parts))
     deadline = time.monotonic() + 60 * given.minutes
-    with stand(Sizes().scaled(given.scale), real=not given.quick) as place:
+    trains = any(part.load == "F" and part not in kept.found for part in parts)
+    loader = None if given.quick else pytorch(installs=trains)
+    with stand(Sizes().scaled(given.scale), loader) as place:
         place.fill("juicefs" in here)
         measure(place, parts, kept, given.seconds, deadline)
         settings["loader"] = place.loader

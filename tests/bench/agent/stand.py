@@ -23,7 +23,7 @@ from obstore.store import S3Store
 from tests.bench.agent import peers
 from tests.bench.agent.daemon import Daemon, TroubleError
 from tests.bench.agent.peers import NATIVE, Contender
-from tests.bench.agent.wheels import pillow, pytorch
+from tests.bench.agent.wheels import pillow
 from tests.support.minio import KEYS, Minio, minio
 from tools import tree
 
@@ -362,12 +362,9 @@ def _empty(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def stand(sizes: Sizes, real: bool) -> Iterator[Stand]:
-    """
-    :param real: with PyTorch, where it can be had
-    """
+def stand(sizes: Sizes, pytorch: Path | None) -> Iterator[Stand]:
     with tempfile.TemporaryDirectory(prefix="bench-agent-", dir=tree.cache()) as name:
         folder = Path(name)
         (folder / "server").mkdir()
         with minio(folder / "server") as server:
-            yield Stand(folder, server, sizes, pillow(folder), pytorch() if real else None)
+            yield Stand(folder, server, sizes, pillow(folder), pytorch)

@@ -28,13 +28,16 @@ def pillow(folder: Path) -> Path | None:
     return folder / "pillow"
 
 
-def pytorch() -> Path | None:
-    """The Python of an environment that has it, with Pillow; None where it cannot be had."""
+def pytorch(installs: bool) -> Path | None:
+    """The Python of an environment that has it, with Pillow; None where it cannot be had.
+
+    :param installs: when it is not there yet
+    """
     place = tree.BUILD / "bench/pytorch"
     python, made, lock = place / "bin/python", place / "made", (_LOCKS / "bench-torch.txt").read_text(encoding="utf-8")
     if made.exists() and made.read_text(encoding="utf-8") == lock:
         return python
-    if shutil.disk_usage(tree.BUILD).free < _ROOM:
+    if not installs or shutil.disk_usage(tree.BUILD).free < _ROOM:
         return None
     print("installing PyTorch, which takes minutes and 6 GB", file=sys.stderr, flush=True)
     venv.create(place, clear=True, with_pip=True)
