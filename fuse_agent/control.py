@@ -3,27 +3,26 @@
 
 A worker is born with what it needs (`Handed`), and says or is told:
 
-=============== =========== ====================================================================================
-says            facts
-=============== =========== ====================================================================================
-``loaded``                  it waits to be told ``go``; until then it touches nothing of the mount
-``ready``                   it serves
-``refused``     why         it cannot serve what is configured, and ends
-``beat``        dirty       its loop turns; so many files have data that are not stored
-``saved``       dirty names after ``stop``, or before it ends: so many were not stored, these among them
-``gone``                    the mount ended
-``keep``        name        with a descriptor that is to be handed to all workers after it
-``answer``      id line     to ``ask``; there may be more, the last with ``done``
-                done
+============ =========== =======================================================================================
+says         facts
+============ =========== =======================================================================================
+``loaded``               it waits to be told ``go``; until then it touches nothing of the mount
+``ready``                it serves
+``refused``  why         it cannot serve what is configured, and ends
+``beat``     dirty       its loop turns; so many files have data that are not stored
+``saved``    dirty names after ``stop``, or before it ends: so many were not stored, these among them
+``gone``                 the mount ended
+``keep``     name        with a descriptor that is to be handed to all workers after it
+``answer``   id line     to ``ask``; there may be more, the last with ``done``
+             done
 
 is told
-``go``                      nobody else serves: serve
-``stop``        seconds     store what is not stored, in so many seconds, and say ``saved``; go on serving
-``yield``       seconds     read no more requests, end those that were read, in so many seconds, and end
-``ask``         id do with  ``status``, or a command of the file system
-``drop``        id          nobody waits for that answer any more
-``reconfigure``             with a descriptor of the new configuration: it may hold new secrets
-=============== =========== ====================================================================================
+``go``                   nobody else serves: serve
+``stop``     seconds     store what is not stored, in so many seconds, and say ``saved``; go on serving
+``yield``    seconds     read no more requests, end those that were read, in so many seconds, and end
+``ask``      id do with  ``status``, or a command of the file system
+``drop``     id          nobody waits for that answer any more
+============ =========== =======================================================================================
 
 Who reads a word that is not here is of an older release, and does nothing. The end of the socket is the end of the supervisor: the worker
 reads no more requests, stores what it can and ends.

@@ -56,7 +56,6 @@ def _run(file: Path, as_json: bool, trial: bool) -> Result:
     configure(as_json, settings.log_level)
     if trial:
         return Result.ENDED
-    file = Path(before.file) if before else file
     os.chdir("/")  # where this stands might be what is to be unmounted
     notify = Notify(os.environ, os.getpid())
     stored: Store = Systemd(notify, os.environ, os.getpid()) if notify else Nowhere()
@@ -74,7 +73,7 @@ def _run(file: Path, as_json: bool, trial: bool) -> Result:
             address.unlink()
             raise
         kept = {name.removeprefix("keep."): number for name, number in descriptors.items()}
-    given = Setting(settings, configuration, file, as_json, mount, kept, stored, notify, listener, address)
+    given = Setting(settings, configuration, as_json, mount, kept, stored, notify, listener, address)
     supervisor = Supervisor(given)
     if before:
         supervisor.resume(Worker(before.worker, channel), before.restarts)

@@ -23,7 +23,6 @@ class Held(NamedTuple):
     kept: dict[str, int]
     worker: int  # its process, a child of this one still
     restarts: int
-    file: str  # of the configuration
 
 
 def command() -> list[str]:
@@ -59,4 +58,4 @@ def take() -> Held | None:
 
 def trial(configuration: int) -> dict[str, str]:
     """The environment by which the new code is asked whether it can read the configuration, before anything depends on it."""
-    return {_NAME: json.dumps(Held({"configuration": configuration}, {}, 0, 0, ""))}
+    return {_NAME: json.dumps(Held({"configuration": configuration}, {}, 0, 0))}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOG = logging.getLogger(__name__)
-_LONGEST: Final = 1 << 18  # of a request: a configuration may be in it
+_LONGEST: Final = 1 << 18  # of a request: many paths may be in it
 _WAITING: Final = 1 << 20  # of answers that nobody fetches
 _CLIENTS: Final = 64
 

@@ -6,7 +6,6 @@ It never touches a path of the mount, which would be to wait for its own worker.
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
@@ -16,14 +15,13 @@ import time
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ..control import PROGRAM, memory, store
+from ..control import PROGRAM, memory
 from ..logs import facts
 from . import again, process
 from .asks import Asks
 from .crew import Crew
 from .ending import Ending, Phase, Step
 from .mounted import described
-from .settings import SettingsError, parse
 from .signals import ENDS, UPGRADES, Signals
 from .status import Status
 
@@ -58,7 +56,6 @@ class Setting(NamedTuple):
 
     settings: Settings
     configuration: bytes  # what they were made of
-    file: Path  # where another may be read
     json: bool  # how to log
     mount: Mount
     kept: dict[str, int]
@@ -70,7 +67,7 @@ class Setting(NamedTuple):
 
 class Supervisor:
     def __init__(self, given: Setting) -> None:
-        self._settings, self._configuration, self._file = given.settings, given.configuration, given.file
+        self._settings, self._configuration = given.settings, given.configuration
         self._mount, self._store, self._notify = given.mount, given.store, given.notify
         self._selector = selectors.DefaultSelector()
         self._signals = Signals()
@@ -215,8 +212,6 @@ class Supervisor:
             self._upgrade(client)
         elif do == "upgrade-supervisor":
             self._try(client)
-        elif do == "reconfigure":
-            self._reconfigure(client, asked.get("configuration"))
         else:
             self._asks.ask(self._crew.worker, client, do, asked, _last)
 
@@ -237,25 +232,6 @@ class Supervisor:
             "mount": {**described(self._mount), "source": self._settings.source},
             "kept": sorted(crew.kept),
         }
-
-    def _reconfigure(self, client: Client, given: object) -> None:
-        """What the file system alone knows changes at once; all else with the next mount."""
-        try:
-            text = self._file.read_bytes() if given is None else json.dumps(given).encode()
-            settings = parse(text)
-        except (OSError, SettingsError) as error:
-            client.answer(error=str(error))
-            return
-        self._configuration = text
-        self._crew.settings = self._crew.settings._replace(files=settings.files)
-        files = store(settings.files, "paddleflow-configuration")
-        worker = self._crew.serving
-        told = worker is not None and worker.tell("reconfigure", files)
-        os.close(files)
-        if told:
-            client.answer()
-        else:
-            client.answer(error="no worker serves at the moment; the next one begins with it")
 
     # --- another release -------------------------------------------------------------------------
 
@@ -312,7 +288,7 @@ class Supervisor:
         _LOG.info("the supervisor becomes another release", extra=facts(program=again.command()[0]))
         try:
             held = {**self._mount.held, **own}
-            again.begin(again.Held(held, self._crew.kept, worker.pid, self._crew.restarts, str(self._file)))
+            again.begin(again.Held(held, self._crew.kept, worker.pid, self._crew.restarts))
         except OSError as error:
             _LOG.error("the supervisor stays what it is", extra=facts(why=error))
             os.close(configuration)

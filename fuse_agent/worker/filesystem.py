@@ -74,9 +74,9 @@ class _Made(NamedTuple):
 
 
 class Served:
-    def __init__(self, given: Given, files: FileSystem, told: Told) -> None:
+    def __init__(self, files: FileSystem, told: Told) -> None:
         self.operations = files
-        self._given, self._files, self._told = given, files, told
+        self._files, self._told = files, told
         self.is_over = False
 
     def unsaved(self) -> Unsaved:
@@ -131,12 +131,6 @@ class Served:
                     status = self._files.status()
                     yield {"left": status["unsaved"], "bytes": status["dirty_bytes"]}
         yield {"unsaved": few([path.decode(errors="backslashreplace") for path in failed]), "count": len(failed)}
-
-    def reconfigure(self, configuration: Mapping[str, Any]) -> None:
-        """Secrets are read anew when they are used; all else is of the mount's whole life."""
-        before, after = (dict(one) for one in (self._given.configuration, configuration))
-        if before != after:
-            raise ValueError("Other options than secrets hold from the next mount on: unmount and mount again.")
 
 
 def _make(given: Given) -> _Made:
@@ -201,7 +195,7 @@ async def begin(given: Given) -> AsyncIterator[Served]:
             told = Told(given, disk, made.memory, made.metrics, made.owned.folder)
             files = told.files = WithStats(nursery, parts, made.settings, told.text)
             session.observe, session.results = made.metrics.operation, files.results
-            served = Served(given, files, told)
+            served = Served(files, told)
             yield served
             nursery.cancel_scope.cancel()
         files.close()

@@ -189,8 +189,6 @@ class Talk:
                 nursery.start_soon(self._answer, scope, told["id"], told["do"], told["with"])
             elif message.word == "drop" and told["id"] in self._answers:
                 self._answers[told["id"]].cancel()
-            elif message.word == "reconfigure" and message.descriptors:
-                self._reconfigure(message.descriptors[0])
         _LOG.error("the supervisor is gone; what was begun is ended, and then the mount", extra=facts(seconds=grace))
         self.alone = True
         session.leave(grace)
@@ -235,15 +233,6 @@ class Talk:
                 await say(line=last, done=True)
             except ValueError as error:  # it is too long
                 await say(line={"error": str(error)}, done=True)
-
-    def _reconfigure(self, descriptor: int) -> None:
-        assert self.service is not None
-        configuration = load(descriptor)
-        os.close(descriptor)
-        try:
-            self.service.reconfigure(configuration)
-        except ValueError as error:
-            _LOG.error("the new configuration is not used", extra=facts(why=error))
 
 
 def _nothing(_number: int, _frame: FrameType | None) -> None:

@@ -66,12 +66,6 @@ class Service(Protocol):
         :raises LookupError: when there is no such command
         """
 
-    def reconfigure(self, configuration: Mapping[str, Any]) -> None:
-        """New secrets.
-
-        :raises ValueError: and all stays as it was
-        """
-
 
 # Of what begins with it and ends with it: helpers, threads, files. It may raise RefusedError before it began.
 Open: TypeAlias = Callable[[Given], AbstractAsyncContextManager[Service]]

@@ -247,31 +247,6 @@ def test_a_worker_that_does_not_answer_is_said_not_to(make: Make) -> None:
     os.kill(worker, signal.SIGCONT)
 
 
-def test_new_secrets_are_used_at_once_and_by_the_next_worker(make: Make) -> None:
-    agent = make().start()
-    agent.configure(files={"folder": str(agent.files), "word": "second"})
-    assert agent.ask("reconfigure") == {"done": True}
-    assert agent.status()["worker"]["word"] == "second"
-    given = {**agent.configuration, "files": {"folder": str(agent.files), "word": "third"}}
-    assert agent.ask("reconfigure", configuration=given) == {"done": True}
-    worker = agent.worker()
-    os.kill(worker, signal.SIGKILL)
-    agent.other_worker(worker)
-    assert agent.status()["worker"]["word"] == "third"
-    assert "no field colour" in agent.ask("reconfigure", configuration={**given, "colour": 1})["error"]
-
-
-@pytest.mark.parametrize("changed", [{"point": "/mnt/a\0b"}, {"grace": 10**400}])
-def test_a_configuration_that_nobody_can_mean_is_refused_and_ends_nobody(
-    make: Make, changed: dict[str, object]
-) -> None:
-    agent = make().start()
-    assert (
-        "of the configuration is" in agent.ask("reconfigure", configuration={**agent.configuration, **changed})["error"]
-    )
-    assert agent.status()["serves"]
-
-
 def test_what_a_worker_asked_to_be_kept_is_kept_for_the_next(make: Make) -> None:
     agent = make().start()
     before = agent.status()

@@ -200,9 +200,6 @@ class Service:
         else:
             raise LookupError(f"there is no command {name}")
 
-    def reconfigure(self, configuration: Mapping[str, Any]) -> None:
-        self._word = configuration["word"]
-
 
 @asynccontextmanager
 async def begin(given: Given) -> AsyncIterator[Service]:

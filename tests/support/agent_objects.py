@@ -45,9 +45,6 @@ class Service:
             raise LookupError(name)
         yield {}
 
-    def reconfigure(self, _configuration: Mapping[str, Any]) -> None:
-        raise ValueError("nothing may change")
-
 
 @asynccontextmanager
 async def begin(given: Given) -> AsyncIterator[Service]:

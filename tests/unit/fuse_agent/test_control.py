@@ -46,7 +46,7 @@ def test_messages_come_whole_and_in_order_and_nobody_waits(ends: tuple[Channel, 
 def test_a_descriptor_comes_along_and_goes_to_no_child(ends: tuple[Channel, Channel]) -> None:
     one, other = ends
     memory = store({"secret": 1}, "test")
-    one.send("reconfigure", memory)
+    one.send("keep", memory, name="test")
     os.close(memory)
     message = other.receive()
     assert message is not None
