@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paddleflow_core.model import mount as model
 from paddleflow_core.model import storage
-from paddleflow_core.model.stores import HELD
 
 from .files.view import Settings
 from .sources.rates import Rate, Rates
@@ -63,16 +62,9 @@ def folder(configuration: Configuration) -> str:
 
 
 def tag(configuration: Configuration) -> str:
-    """Of a cache, below that of these files: that of who mounts them with these options. Secrets are left aside, by what it is
-    served and how fast, and what is as it is where nothing is said, also by a release that knows more options: what that one did
-    not store, this one does."""
-    options, defaults = {**configuration.properties, **configuration.mount}, model.defaults()
-    aside = (*HELD, *model.RATES, "session")
-    shown = sorted(
-        (name, str(value))
-        for name, value in options.items()
-        if name not in aside and (name not in defaults or value != defaults[name])
-    )
+    """Of a cache, below that of these files: that of who mounts them with these options."""
+    found = model.cached(configuration.properties, configuration.mount)
+    shown = sorted((name, str(value)) for name, value in found.items())
     return blake2b(repr(shown).encode(), digest_size=_HASHED).hexdigest()
 
 

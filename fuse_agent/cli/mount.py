@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,6 +20,7 @@ from paddleflow_core.model.stores import SECRETS
 from .. import configuration as configured
 from ..configuration import OptionsError
 from ..sources.held import pointer
+from ..supervisor.settings import LIVING
 from .ask import own
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def declared(file: Path) -> Declared:
         if unknown := sorted(set(found) - {"url", "point", "options", "secrets"}):
             raise OptionsError(f"{file} has no field {unknown[0]}. It has url, point, options and secrets.")
         url, point, given, secrets = found["url"], found["point"], found.get("options", {}), found.get("secrets")
-        label = f"{file.stem}:{sha256(text).hexdigest()}"
+        label = f"{file.stem}:{model.digest({**found, 'options': dict(given)})}"
         return Declared(url, Path(point), dict(given), Path(secrets) if secrets else None, label)
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
         raise OptionsError(
@@ -102,8 +103,7 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
         "point": str(point),
         "source": url,
         "run": str(run),
-        "label": label
-        or f":{sha256(repr((url, sorted(given.items()), str(secrets))).encode(errors='backslashreplace')).hexdigest()}",
+        "label": label or f":{model.digest({'url': url, 'options': given, 'secrets': str(secrets)})}",
         **_session(wanted),
         "files": {
             "url": url,
@@ -188,6 +188,13 @@ def _session(wanted: Configuration) -> dict[str, Any]:
         "longest": model.seconds(mount["deadline"]),
         "log_level": mount["log-level"],
     }
+
+
+def living(wanted: Configuration, label: str) -> dict[str, Any]:
+    """What of a mount may change while it is there, as its supervisor is told."""
+    settings = {"label": label, **_session(wanted)}
+    options = {name: wanted.mount[name] for name in model.LIVING}
+    return {**{name: settings[name] for name in LIVING}, "options": options}
 
 
 def command(file: Path, as_json: bool) -> list[str]:

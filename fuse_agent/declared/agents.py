@@ -25,14 +25,14 @@ class TroubleError(Exception):
     """For a person: what is the matter, and what to do."""
 
 
-def ask(path: str, do: str, seconds: float = _ANSWER) -> dict[str, Any]:
+def ask(path: str, do: str, seconds: float = _ANSWER, **given: Any) -> dict[str, Any]:
     """The whole answer.
 
     :raises AskError:
     :raises OSError: when there is none in that time
     """
     found: dict[str, Any] = {}
-    for line in asked(Path(path), do, seconds):
+    for line in asked(Path(path), do, seconds, **given):
         found |= line
     return found
 

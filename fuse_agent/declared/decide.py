@@ -28,12 +28,17 @@ class Wanted(NamedTuple):
     def label(self) -> str:
         return f"{self.name}:{self.digest}"
 
+    def lasts(self, agent: Agent) -> bool:
+        """Whether that mount can become what is wanted as it is: up to the point stands what cannot change while it is mounted."""
+        is_same = agent.label.partition(".")[0] == self.label.partition(".")[0]
+        return agent.label == self.label or (is_same and agent.goes_on)
+
 
 class Agent(NamedTuple):
     """One that answers.
 
     :ivar programs: the installations that supervisor and worker run from, nothing of a worker that is slow to answer
-    :ivar goes_on: its mount can be moved to another release as it is
+    :ivar goes_on: its mount can be handed to another worker as it is
     """
 
     socket: str
@@ -54,6 +59,7 @@ class Agent(NamedTuple):
 class Step(Enum):
     UNMOUNT = "unmount"
     MOUNT = "mount"
+    CHANGE = "change"
     ENABLE = "enable"
     DISABLE = "disable"
     FORGET = "forget"
@@ -71,6 +77,7 @@ class Step(Enum):
 
 
 _DONE: Final = {
+    Step.CHANGE: "changed",
     Step.ENABLE: "enabled",
     Step.DISABLE: "disabled",
     Step.FORGET: "forgot",
@@ -90,7 +97,9 @@ def steps(
     :param known: whether there is anything of its configuration
     """
     if wanted.state == "mounted":
-        if agent and agent.label == wanted.label and not anew:
+        if agent and wanted.lasts(agent) and not anew:
+            if agent.label != wanted.label:
+                yield Step.CHANGE
             if not up:
                 yield Step.ENABLE
             return

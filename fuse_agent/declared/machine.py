@@ -17,6 +17,7 @@ from .. import configuration
 from ..cache.claim import clean
 from ..cache.errors import ForeignError, HeldError, UnsavedError
 from ..cli.ask import AskError, wait_for_end
+from ..cli.mount import living
 from ..files.folders import caches
 from ..session.mount import TYPE, MountError, mounts, unmount
 from ..supervisor.holders import holders
@@ -126,6 +127,8 @@ class Machine:
                 self.do(step, what, partial(self._unmount, name, point, agent))
             elif step is Step.MOUNT:
                 self.do(step, f"{name} on {wanted.point}", partial(self._mount, wanted))
+            elif step is Step.CHANGE and agent:
+                self.do(step, f"the options of {name} on {point}", partial(self._change, wanted, agent))
             elif step is Step.ENABLE:
                 self.do(step, name, partial(services.enable, name))
             elif step is Step.DISABLE:
@@ -151,6 +154,14 @@ class Machine:
             raise TroubleError(
                 f"{wanted.name} is not mounted on {wanted.point}, which is tried again and again. It says: {self._services.says(wanted.name)}"
             )
+
+    def _change(self, wanted: Wanted, agent: Agent) -> None:
+        """Another worker goes on with the mount, by what is wanted now."""
+        given = living(configuration.read(*self._given(wanted.name)), wanted.label)
+        try:
+            ask(agent.socket, "change", self.patience, **given)
+        except AskError as error:
+            raise TroubleError(f"{agent.point} is served as before: {error}. See its log, then run again.") from None
 
     def _unmount(self, name: str, point: str, agent: Agent | None) -> None:
         if agent is None or not self._force:

@@ -239,8 +239,10 @@ def _read(held: dict[str, int]) -> Mount | None:
 
 
 def _declared(settings: Settings) -> list[str]:
-    """What its nodes are of: with those of another place its readers would get the content of one file under the name of another."""
-    return [settings.source, settings.label]
+    """What its nodes are of: with those of another place its readers would get the content of one file under the name of another. Of what
+    it was declared as, what may change while it is mounted is left out, which stands behind the point."""
+    name, _colon, digest = settings.label.rpartition(":")
+    return [settings.source, f"{name}:{digest.partition('.')[0]}"]
 
 
 def _unfit(found: Mount, settings: Settings) -> str:

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..control import Session
 from ..protocol.agree import Wish
 from ..session.mount import Options
 from .watch import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # By name: what is meant where nothing is said. Its type is the one that is allowed.
 _DEFAULTS: Final[dict[str, Any]] = {
@@ -35,6 +39,8 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "longest": 300.0,
     **Limits()._asdict(),
 }
+# What may change while it is mounted, beside the options of the file system that may.
+LIVING: Final = ("label", "grace", "longest", "log_level")
 _WORDS: Final = {bool: "true or false", int: "a whole number from 0", float: "a number from 0", str: "a text"}
 _LEAST: Final = 0
 _OF_ROOT: Final = "reads at the speed of the disk below (only root gets passthrough)"
@@ -102,6 +108,8 @@ def parse(text: str | bytes) -> Settings:
         raise SettingsError(
             f"session of the configuration is {value['session']!r}; give one of {', '.join(_SESSIONS)}."
         )
+    if value["log_level"] not in logging.getLevelNamesMapping():
+        raise SettingsError(f"log_level of the configuration is {value['log_level']!r}; give a name as INFO or DEBUG.")
     is_root = os.geteuid() == 0
     return Settings(
         # Now, since a path is looked up in vain for as long as nobody serves what is mounted there.
@@ -130,6 +138,30 @@ def parse(text: str | bytes) -> Settings:
         worker=tuple(worker),
         files=files,
     )
+
+
+def changed(text: bytes, given: Mapping[str, Any]) -> bytes:
+    """The configuration of a mount that stays, with what is given in its place; of options, those that are named.
+
+    :raises SettingsError: and names what cannot change
+    """
+    from paddleflow_core.model.mount import LIVING as OPTIONS  # which nobody else needs here
+
+    options = given.get("options", {})
+    if not isinstance(options, dict):
+        raise SettingsError("options of a change is no object. Give one, or leave it out.")
+    if lasting := sorted({*given, *options} - {*LIVING, *OPTIONS, "options"}):
+        raise SettingsError(
+            f"{', '.join(lasting)} cannot change while it is mounted: unmount it and mount it again. These can: {', '.join(sorted(OPTIONS))}."
+        )
+    document = json.loads(text)
+    files = document.get("files", {})
+    files = {**files, "options": {**files.get("options", {}), **options}}
+    wanted = json.dumps(
+        {**document, **{name: value for name, value in given.items() if name in LIVING}, "files": files}
+    ).encode()
+    parse(wanted)
+    return wanted
 
 
 def _required(given: dict[str, Any], name: str) -> str:

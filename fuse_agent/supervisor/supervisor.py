@@ -16,12 +16,13 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..control import PROGRAM, memory
-from ..logs import facts
+from ..logs import configure, facts
 from . import again, process
 from .asks import Asks
 from .crew import Crew
 from .ending import Ending, Phase, Step
 from .mounted import described
+from .settings import SettingsError, changed, parse
 from .signals import ENDS, UPGRADES, Signals
 from .status import Status
 
@@ -67,7 +68,8 @@ class Setting(NamedTuple):
 
 class Supervisor:
     def __init__(self, given: Setting) -> None:
-        self._settings, self._configuration = given.settings, given.configuration
+        self._settings, self._json = given.settings, given.json
+        self._configuration = self._before = given.configuration
         self._mount, self._store, self._notify = given.mount, given.store, given.notify
         self._selector = selectors.DefaultSelector()
         self._signals = Signals()
@@ -186,6 +188,8 @@ class Supervisor:
         self._result = Result.GAVE_UP
 
     def upgraded(self, **line: Any) -> None:
+        if "error" in line:
+            self._use(self._before)
         for client in self._upgrades:
             client.answer(**line)
         self._upgrades.clear()
@@ -210,6 +214,8 @@ class Supervisor:
             client.answer(pid=os.getpid())
         elif do == "upgrade":
             self._upgrade(client)
+        elif do == "change":
+            self._change(client, asked)
         elif do == "upgrade-supervisor":
             self._try(client)
         else:
@@ -235,12 +241,33 @@ class Supervisor:
 
     # --- another release -------------------------------------------------------------------------
 
-    def _upgrade(self, client: Client | None) -> None:
+    def _change(self, client: Client, given: dict[str, Any]) -> None:
+        """By the next worker, which takes over as one of another release does."""
+        try:
+            configuration = changed(self._configuration, given)
+        except SettingsError as error:
+            client.answer(error=str(error))
+        else:
+            self._upgrade(client, configuration)
+
+    def _use(self, configuration: bytes) -> None:
+        settings = parse(configuration)
+        if settings.log_level != self._settings.log_level:
+            configure(self._json, settings.log_level)
+        self._configuration, self._settings, self._crew.settings = configuration, settings, settings
+
+    def _upgrade(self, client: Client | None, configuration: bytes = b"") -> None:
+        """
+        :param configuration: with which the next worker begins, where it is another; if that cannot, nothing has changed
+        """
         problem = self._busy()
         if not problem:
+            self._before = self._configuration
+            self._use(configuration or self._before)
             try:
                 self._crew.upgrade()
             except OSError as error:
+                self._use(self._before)
                 problem = f"no worker can be started: {error}"
         if problem:
             _LOG.warning("the worker is not replaced", extra=facts(why=problem))

@@ -6,15 +6,19 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from paddleflow_core.model.mount import digest
 from paddleflow_fuse.declared.agents import TroubleError
 from paddleflow_fuse.declared.decide import Wanted
 from paddleflow_fuse.declared.machine import Machine, Places
 from paddleflow_fuse.declared.services import Runit
 
 from tests.support.agent_command import Command
+from tests.support.granted import until
 
 PATIENCE = 30.0
 
@@ -44,6 +48,46 @@ def test_what_nobody_serves_any_more_is_taken_away(agent: Command, source: Path,
     one.bring(Wanted("corpus", "unmounted", str(agent.point), ""), None)
     assert one.did == [f"unmounted corpus from {agent.point}"]
     assert not agent.point.is_mount()
+
+
+def test_what_may_change_does_under_who_uses_it(agent: Command, source: Path, tmp_path: Path) -> None:
+    class Up(Runit):
+        def is_up(self, _name: str) -> bool:
+            return True
+
+    (source / "file").write_bytes(b"content")
+    file = tmp_path / "machine/etc/mounts/corpus.json"
+    file.parent.mkdir(parents=True)
+    places = Places(file.parents[1], tmp_path / "machine/releases", agent.run, agent.cache)
+    one = Machine(places, Up(tmp_path, tmp_path / "log"), PATIENCE, check=False, force=False)
+
+    def declare(**given: str) -> Wanted:
+        options = {"data-cache-path": str(agent.cache), "free-space-ratio": "0.1", "memory-cache-size": "32Mi", **given}
+        document = {"url": f"local:/{source}", "point": str(agent.point), "options": options, "secrets": None}
+        file.write_text(json.dumps(document))
+        return Wanted("corpus", "mounted", str(agent.point), digest(document))
+
+    wanted = declare()
+    words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run), "run", str(file)]
+    with subprocess.Popen(words) as begun:
+        until("it is served", lambda: any(found.label == wanted.label and found.serves for found in one.agents()))
+        before = agent.status()
+        with (agent.point / "file").open("rb", buffering=0) as held:
+            wanted = declare(**{"memory-cache-size": "64Mi", "log-level": "DEBUG"})
+            (there,) = one.agents()
+            one.bring(wanted, there)
+            assert held.read() == b"content"
+        assert one.did == [f"changed the options of corpus on {agent.point}"]
+        after = agent.status()
+        assert (after["pid"], after["mount"]["device"]) == (before["pid"], before["mount"]["device"])
+        assert after["worker_pid"] != before["worker_pid"]
+        assert [said["worker"]["memory"]["budget"] >> 20 for said in (before, after)] == [32, 64]
+        (there,) = one.agents()
+        one.bring(wanted, there)
+        assert len(one.did) == 1
+        assert len(list(agent.cache.glob("*/*"))) == 1
+        agent("umount", str(agent.point))
+        assert begun.wait(PATIENCE) == 0
 
 
 def test_what_goes_leaves_nothing_for_systemd(tmp_path: Path) -> None:

@@ -248,11 +248,14 @@ def test_only_what_was_changed_is_mounted_anew(machine: Machine, source: Path, s
 
     # Other keys, which are wrong: who reads what is not cached is told so, and the mount is the same.
     other["options"]["attr-timeout"] = 7
+    still["options"]["deadline"] = 100  # which changes under a mount, and nothing else does
     corpus["secrets"] = {**SECRETS, "secretKey": "rotated-too-far"}
+    served = machine.status("still")["worker_pid"]
     checked = machine.play("--check").ok()
     done = machine.play().ok()
     assert checked.changed_tasks() == done.changed_tasks()
     assert machine.mount_and_agent("still") == before["still"]
+    assert machine.status("still")["worker_pid"] != served
     assert machine.mount_and_agent("corpus") == before["corpus"]
     assert machine.mount_and_agent("other") != before["other"]
     assert len(list((machine.folder / "cache/2").glob("*/*"))) == 1, "the cache of other options stays"

@@ -141,6 +141,47 @@ def test_a_worker_that_cannot_begin_replaces_nobody(make: Make) -> None:
     assert agent.ask("upgrade")["worker_pid"] == agent.worker() != worker
 
 
+def test_what_may_change_does_by_hand_over_and_for_all_workers_after_it(make: Make) -> None:
+    agent = make()
+    agent.configuration["files"] |= {"hold": 0.05, "options": {"profile": "auto", "spin": 0}}
+    agent.start(label="corpus:1.1")
+    before = agent.status()
+    held = agent.client("hold", "small1", mode="read")
+    held.line()
+    with readers(agent, 4):
+        answer = agent.ask("change", label="corpus:1.2", log_level="DEBUG", options={"spin": "1u"})
+    after = agent.status()
+    assert answer == {"worker_pid": after["worker_pid"], "done": True}
+    assert (before["label"], after["label"], after["pid"]) == ("corpus:1.1", "corpus:1.2", before["pid"])
+    assert after["worker_pid"] != before["worker_pid"]
+    assert after["worker"]["options"] == {"profile": "auto", "spin": "1u"}
+    os.kill(after["worker_pid"], signal.SIGKILL)
+    agent.other_worker(after["worker_pid"])
+    assert agent.status()["worker"]["options"]["spin"] == "1u"
+    assert agent.ask("upgrade-supervisor")["pid"] == before["pid"]
+    until(lambda: agent.serves() and agent.status()["restarts"] == 3, "the worker after the supervisor")
+    assert (agent.status()["label"], agent.status()["worker"]["options"]["spin"]) == ("corpus:1.2", "1u")
+    assert held.send() == {"byte": content("small1", 1).decode()}
+
+
+def test_what_cannot_change_or_begin_leaves_all_as_it_was(make: Make) -> None:
+    agent = make()
+    broken = agent.folder / "broken"
+    script = f'if [ -e {broken} ]; then exit 9; fi; exec "$0" "$@"'
+    agent.start(worker=["sh", "-c", script, *WORKER], label="corpus:1.1")
+    worker = agent.worker()
+    assert "point cannot change while it is mounted" in agent.ask("change", point="/elsewhere")["error"]
+    assert "'LOUD'; give a name" in agent.ask("change", log_level="LOUD")["error"]
+    broken.touch()
+    for told in (agent.ask("change", label="corpus:1.2", options={"spin": 0}), agent.ask("change", grace=0)):
+        assert "ended with status 9" in told["error"]
+    assert (agent.worker(), agent.status()["label"]) == (worker, "corpus:1.1")
+    broken.unlink()
+    os.kill(worker, signal.SIGKILL)
+    agent.other_worker(worker)
+    assert agent.status()["worker"]["options"] == {}
+
+
 def test_new_code_of_the_supervisor_that_cannot_begin_changes_nothing(make: Make) -> None:
     agent = make()
     broken = agent.folder / "site" / "sitecustomize.py"

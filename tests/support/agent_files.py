@@ -161,6 +161,7 @@ class Service:
         self.operations = operations
         self._word = given.configuration.get("word", "")
         self._saves = given.configuration.get("saves", True)
+        self._options = given.configuration.get("options", {})
         self._owner = given.kept["owner"]
 
     def over(self) -> None:
@@ -180,6 +181,7 @@ class Service:
         owner = os.fstat(self._owner)
         return {
             "word": self._word,
+            "options": self._options,
             "answered": self.operations.answered,
             "open": len(self.operations.opens),
             "owner": f"{owner.st_dev}:{owner.st_ino}",

@@ -6,6 +6,8 @@ from paddleflow_core.model import mount
 from paddleflow_fuse import configuration
 from paddleflow_fuse.configuration import OptionsError
 
+from tools import tree
+
 S3 = {"endpoint": "https://store", "accessKey": "a", "secretKey": "hidden"}
 
 
@@ -77,6 +79,16 @@ def test_what_one_session_did_not_store_another_does() -> None:
         tag() == tag(**{"rate-limit-read": "1Mi"}) == tag(session="pyfuse3") == tag(session="direct", secretKey="other")
     )
     assert tag() != tag(profile="large")
+
+
+def test_what_may_change_under_a_mount_makes_no_other_cache() -> None:
+    assert tag() == tag(**{"data-cache-quota": "1Gi", "grace": "5", "log-level": "DEBUG"})
+
+
+def test_the_guide_names_what_may_change_under_a_mount() -> None:
+    guide = (tree.ROOT / "docs/guides/fuse-agent.md").read_text(encoding="utf-8")
+    (row,) = [line for line in guide.splitlines() if line.startswith("| the options `")]
+    assert tuple(row.split("|")[1].removeprefix(" the options ").strip(" `").split("`, `")) == mount.LIVING
 
 
 def test_what_one_release_did_not_store_the_next_does_that_knows_more_options(monkeypatch: pytest.MonkeyPatch) -> None:

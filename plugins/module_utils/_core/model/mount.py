@@ -6,6 +6,8 @@ extraConfig of a cache policy and the options behind -o are these; sizes are in 
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from . import check, quantity, storage
@@ -90,12 +92,40 @@ REFUSED: dict[str, str] = {
     ),
 }
 RATES = tuple(name for name in MOUNT if "rate-limit" in name)
+# How fast a file system is served, with how much of the machine, and how long a thing may take: it changes while it is mounted, and makes no
+# other cache. All else is of the mount's whole life: the kernel was told so, or what is known and cached was made by it.
+LIVING = (
+    *RATES, "data-cache-quota", "data-cache-files", "data-cache-expire", "free-space-ratio", "memory-cache-size",
+    "data-read-ahead-size", "grace", "deadline", "spin", "log-level",
+)  # fmt: skip
 _LEAST_FREE = quantity.parse("0.1")
 _LONGEST_SPIN = quantity.parse("1m")
 
 
 def defaults() -> dict[str, Any]:
     return {name: field["default"] for name, field in MOUNT.items()}
+
+
+def cached(properties: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """By what one cache of the same files differs from another: no secrets, not by what and how they are served, and not what is as it is
+    where nothing is said, also by a release that knows more options: what that one did not store, this one does."""
+    usual, aside = defaults(), (*HELD, *LIVING, "session")
+    return {
+        name: value
+        for name, value in {**properties, **options}.items()
+        if name not in aside and (name not in usual or value != usual[name])
+    }
+
+
+def digest(declared: Mapping[str, Any]) -> str:
+    """Of what declares a mount; up to the point that of what it is for its whole life.
+
+    :param declared: options may be among it
+    """
+    options = declared.get("options", {})
+    living = {name: value for name, value in options.items() if name in LIVING}
+    lasting = {**declared, "options": {name: value for name, value in options.items() if name not in LIVING}}
+    return ".".join(sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() for part in (lasting, living))
 
 
 def read(url: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[Problem]]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ..model import check, mount, storage
@@ -77,9 +76,8 @@ def _entry(read: dict[str, Any], config: str) -> tuple[dict[str, Any], list[chec
     properties, options, wrong = mount.read(entry["url"], {**given, **secrets})
     problems += wrong
     file = read.get("secrets_file") or (f"{config}/secrets/{read['name']}.json" if secrets else None)
-    shown = {name: value for name, value in properties.items() if name not in HELD}
     entry["file"] = file
-    entry["same"] = "" if wrong else json.dumps([entry["url"], shown, options], sort_keys=True)
+    entry["same"] = "" if wrong else json.dumps([entry["url"], mount.cached(properties, options)], sort_keys=True)
     entry["grace"] = 0.0 if wrong else mount.seconds(options["grace"])
     entry["cache"] = "" if wrong else options["data-cache-path"].rstrip("/") or mount.defaults()["data-cache-path"]
     return entry, problems
@@ -135,13 +133,13 @@ def _unit(entry: Mapping[str, Any]) -> str:
 
 
 def _told(entry: Mapping[str, Any]) -> dict[str, Any]:
-    content = ""
+    content = digest = ""
     if entry["state"] != "absent":
         options = {name: value for name, value in entry["given"].items() if value is not None}
         document = {"url": entry["url"], "point": entry["point"], "options": options, "secrets": entry["file"]}
-        content = json.dumps(document, sort_keys=True, indent=2) + "\n"
+        content, digest = json.dumps(document, sort_keys=True, indent=2) + "\n", mount.digest(document)
     return {
         **{name: entry[name] for name in ("name", "state", "point", "grace", "inline")},
         "content": content,
-        "digest": sha256(content.encode()).hexdigest(),
+        "digest": digest,
     }

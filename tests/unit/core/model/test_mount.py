@@ -25,6 +25,21 @@ def test_a_store_that_is_told_no_secrets_takes_them_from_where_it_runs() -> None
     assert wrong("s3://bucket", {"endpoint": "https://store", "accessKey": "a"}) == ["secretKey"]
 
 
+def test_what_may_change_under_a_mount_is_told_from_what_it_is_for_its_whole_life() -> None:
+    declared = {"url": "s3://bucket", "point": "/mnt", "secrets": None}
+
+    def digests(**options: object) -> list[str]:
+        return mount.digest({**declared, "options": options}).split(".")
+
+    assert set(mount.LIVING) < set(mount.MOUNT)
+    lasting, living = digests(profile="large", grace=5)
+    assert digests(grace=6, profile="large") == [lasting, digests(grace=6)[1]]
+    assert digests(grace=6)[1] != living == digests(grace=5)[1]
+    assert digests(grace=5)[0] != lasting
+    elsewhere = mount.digest({**declared, "point": "/other"}).split(".")
+    assert (elsewhere[0] != digests()[0], elsewhere[1:]) == (True, digests()[1:])
+
+
 def test_flags_of_older_commands_are_understood() -> None:
     properties, _found, problems = mount.read(
         "s3://bucket", {**S3, "no-implicit-dir": "true", "disable-xattrs": "true", "allow_other": "false"}

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import json
-from hashlib import sha256
 from typing import Any
 
 import pytest
+from paddleflow_core.model.mount import digest
 from paddleflow_core.plan.node_mounts import plan
 
 CONFIG = "/etc/paddleflow/fuse"
@@ -45,7 +45,7 @@ def test_what_the_agent_is_told_has_no_secret_and_says_where_they_are() -> None:
         or one["grace"] == 120
     )
     assert (one["name"], one["state"], one["point"], one["inline"]) == ("corpus", "mounted", "/mnt/corpus", True)
-    assert one["digest"] == sha256(one["content"].encode()).hexdigest()
+    assert one["digest"] == digest(json.loads(one["content"]))
     assert "hush-hush" not in str(one)
 
 
@@ -136,5 +136,7 @@ def test_two_of_one_name_or_one_cache_are_refused() -> None:
     again = {**LOCAL, "name": "again", "mount_point": "/mnt/again"}
     (said,) = problems(LOCAL, again)
     assert said.startswith("again: it is the same place with the same options as local")
+    (said,) = problems(LOCAL, {**again, "options": {"data-cache-quota": "1Gi"}})
+    assert "would have the same cache" in said
     assert len(plan([LOCAL, {**again, "options": {"data-cache-path": "/var/cache/again"}}], CONFIG)["mounts"]) == 2
     assert len(plan([LOCAL, {**again, "options": {"read-only": True}}], CONFIG)["mounts"]) == 2

@@ -23,6 +23,9 @@ def agent(label: str = "one:new", programs: tuple[str, str] = (f"{RELEASES}/b", 
         ("mounted", "one:new", False, False, True, "enable"),
         ("mounted", "one:old", False, True, True, "unmount mount"),
         ("mounted", "", False, False, True, "unmount mount"),
+        ("mounted", "one:new.old", False, True, True, "change"),
+        ("mounted", "one:new.old", False, False, True, "change enable"),
+        ("mounted", "two:new.old", False, True, True, "unmount mount"),
         ("unmounted", "one:new", False, True, True, "unmount disable"),
         ("unmounted", None, False, True, True, "disable"),
         ("unmounted", None, True, False, True, "unmount"),
@@ -40,10 +43,12 @@ def test_the_steps_to_what_is_declared(
     assert " ".join(step.value for step in found) == wanted
 
 
-def test_what_cannot_be_moved_to_another_release_is_mounted_anew() -> None:
+def test_what_no_other_worker_can_go_on_with_is_mounted_anew() -> None:
     wanted = Wanted("one", "mounted", "/mnt/one", "new")
     found = steps(wanted, agent(wanted.label), dead=False, up=True, known=True, anew=True)
     assert list(found) == [Step.UNMOUNT, Step.MOUNT]
+    other = agent("one:new.old")._replace(goes_on=False)
+    assert list(steps(wanted, other, dead=False, up=True, known=True)) == [Step.UNMOUNT, Step.MOUNT]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +71,7 @@ def test_each_step_is_told_in_words() -> None:
     done = [step.told("x", check=False) for step in Step]
     would = [step.told("x", check=True) for step in Step]
     assert done == [
-        "unmounted x", "mounted x", "enabled x", "disabled x", "forgot x", "moved x to the release that is installed now", "loaded x",
+        "unmounted x", "mounted x", "changed x", "enabled x", "disabled x", "forgot x", "moved x to the release that is installed now", "loaded x",
         "set x", "removed x", "started x", "stopped x",
     ]  # fmt: skip
     assert all(text.startswith("would ") for text in would)

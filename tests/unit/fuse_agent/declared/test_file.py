@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import json
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from paddleflow_core.model.mount import LIVING, defaults, digest
+from paddleflow_fuse import configuration
 from paddleflow_fuse.cli import mount
 from paddleflow_fuse.configuration import OptionsError
 
@@ -18,12 +19,18 @@ def test_what_it_says_is_what_the_supervisor_is_told(tmp_path: Path) -> None:
     file.write_text(json.dumps({"url": f"local:/{tmp_path}", "point": "/mnt/corpus", "options": {"grace": 5}}))
     found = mount.declared(file)
     assert found == mount.Declared(
-        f"local:/{tmp_path}", Path("/mnt/corpus"), {"grace": 5}, None, f"corpus:{sha256(file.read_bytes()).hexdigest()}"
+        f"local:/{tmp_path}", Path("/mnt/corpus"), {"grace": 5}, None, f"corpus:{digest(json.loads(file.read_text()))}"
     )
     written = mount.write(tmp_path / "run", found.url, found.point, found.options, found.secrets, found.label)
     document: dict[str, Any] = json.loads(written.read_text())
     assert (document["label"], document["grace"], document["files"]["options"]) == (found.label, 5.0, {"grace": 5})
     assert written.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_may_change_is_told_with_what_is_meant_where_nothing_is_said(tmp_path: Path) -> None:
+    told = mount.living(configuration.read(f"local:/{tmp_path}", {"grace": 5, "profile": "large"}), "corpus:1.2")
+    assert told.pop("options") == {**{name: defaults()[name] for name in LIVING}, "grace": 5}
+    assert told == {"label": "corpus:1.2", "grace": 5.0, "longest": 300.0, "log_level": "INFO"}
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,14 @@ from paddleflow_fuse.supervisor.settings import Settings, parse
 TERMS = {"point": "/mnt/data", "device": "0:0", "agreed": [41, 0, 1 << 17, 1 << 17, 0], "lacks": []}
 
 
-def settings(point: str = "/mnt/data") -> Settings:
-    return parse(json.dumps({"point": point, "source": "test"}))
+def settings(point: str = "/mnt/data", label: str = "") -> Settings:
+    return parse(json.dumps({"point": point, "source": "test", "label": label}))
 
 
-def kept(region: int) -> dict[str, int]:
+def kept(region: int, **terms: object) -> dict[str, int]:
     """With a descriptor that does not end in place of /dev/fuse."""
-    return {"fuse": os.open("/dev/null", os.O_RDWR), "region": region, "terms": store(TERMS, "test"), "keep.owner": 99}
+    held = store({**TERMS, **terms}, "test")
+    return {"fuse": os.open("/dev/null", os.O_RDWR), "region": region, "terms": held, "keep.owner": 99}
 
 
 def test_a_limit_that_ends_a_mount_is_said(tmp_path: Path) -> None:
@@ -40,6 +41,16 @@ def test_what_was_kept_is_served_on(region: Region) -> None:
     assert (found.point, found.device, sorted(found.held)) == ("/mnt/data", "0:0", ["fuse", "region", "terms"])
     assert given == {"keep.owner": 99}
     found.close()
+
+
+@pytest.mark.parametrize(
+    ("label", "goes_on"), [("corpus:1.1", True), ("corpus:1.2", True), ("corpus:2.1", False), ("other:1.1", False)]
+)
+def test_what_may_change_under_a_mount_makes_no_other_of_it(region: Region, label: str, goes_on: bool) -> None:
+    found = adopt(kept(os.dup(region.descriptor), declared=["test", "corpus:1"]), settings(label=label))
+    assert bool(found) is goes_on
+    if found:
+        found.close()
 
 
 def test_where_nothing_was_kept_there_is_nothing() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paddleflow_fuse.supervisor.settings import SettingsError, parse
+from paddleflow_fuse.supervisor.settings import SettingsError, changed, parse
 
 LEAST = {"point": "/mnt/data", "source": "s3://bucket"}
 
@@ -53,6 +53,7 @@ def test_what_is_given_holds() -> None:
             json.dumps({**LEAST, "session": "fuse2"}),
             r"session of the configuration is 'fuse2'; give one of auto, direct, pyfuse3",
         ),
+        (json.dumps({**LEAST, "log_level": "LOUD"}), r"log_level of the configuration is 'LOUD'; give a name as INFO"),
         (json.dumps({**LEAST, "files": []}), r"files of the configuration is no object"),
         (json.dumps({**LEAST, "worker": []}), r"worker of the configuration is no list of words"),
     ],
@@ -60,6 +61,29 @@ def test_what_is_given_holds() -> None:
 def test_what_is_wrong_is_refused_with_the_remedy(text: str, why: str) -> None:
     with pytest.raises(SettingsError, match=why):
         parse(text)
+
+
+def test_what_may_change_takes_the_place_of_what_was() -> None:
+    before = json.dumps({**LEAST, "label": "a:1.1", "files": {"url": "x", "options": {"profile": "large", "spin": 0}}})
+    found = changed(before.encode(), {"label": "a:1.2", "grace": 5, "options": {"spin": "1u", "log-level": "DEBUG"}})
+    options = {"profile": "large", "spin": "1u", "log-level": "DEBUG"}
+    assert json.loads(found) == {**LEAST, "label": "a:1.2", "grace": 5, "files": {"url": "x", "options": options}}
+    assert json.loads(changed(json.dumps(LEAST).encode(), {})) == {**LEAST, "files": {"options": {}}}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"source": "other", "label": "b"}, r"^source cannot change while it is mounted: unmount it and mount it again\."),
+        ({"options": {"profile": "large", "read-only": True, "spin": 0}}, r"^profile, read-only cannot change .*: data-cache-expire, data-"),
+        ({"options": []}, r"options of a change is no object"),
+        ({"grace": "long"}, r"grace of the configuration is 'long'"),
+        ({"log_level": "LOUD"}, r"log_level of the configuration is 'LOUD'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_change_is_refused_by_name(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(SettingsError, match=why):
+        changed(json.dumps(LEAST).encode(), given)
 
 
 def test_what_cannot_be_read_is_not_shown() -> None:
