@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from paddleflow_fuse.sources.s3.options import Options
+from paddleflow_fuse.sources.sftp import options as sftp
 
 from tests.support.agent_command import Command, command
 from tests.support.minio import Minio, minio
 from tests.support.places import KINDS, Place, Places
+from tests.support.sshd import Sshd, sshd
 
 
 @pytest.fixture(scope="module")
@@ -62,16 +64,27 @@ def bucket(server: Minio) -> Options:
     return server.bucket()
 
 
+@pytest.fixture(scope="module")
+def ssh() -> Iterator[Sshd]:
+    """Of a file of tests; a test has a folder of its own."""
+    with sshd() as running:
+        yield running
+
+
+@pytest.fixture
+def options(ssh: Sshd) -> sftp.Options:
+    return ssh.options()
+
+
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Command]:
-    """The command, for mounts of a folder of the machine."""
-    (tmp_path / "source").mkdir()
     (tmp_path / "agent").mkdir()
     with command(tmp_path / "agent") as one:
         yield one
 
 
 @pytest.fixture
-def source(tmp_path: Path, agent: Command) -> Path:
-    assert agent
+def source(tmp_path: Path) -> Path:
+    """A folder of the machine, to be mounted."""
+    (tmp_path / "source").mkdir()
     return tmp_path / "source"

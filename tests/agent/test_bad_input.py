@@ -24,20 +24,16 @@ FILES = 200
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
-    one = tmp_path / "source"
-    one.mkdir()
+def source(source: Path) -> Path:
     for index in range(FILES):
-        (one / f"file-{index}").write_bytes(b"content")
-    return one
+        (source / f"file-{index}").write_bytes(b"content")
+    return source
 
 
 @pytest.fixture
-def agent(tmp_path: Path, source: Path) -> Iterator[Command]:
-    (tmp_path / "agent").mkdir()
-    with command(tmp_path / "agent") as one:
-        one.mount(f"local:/{source}")
-        yield one
+def agent(agent: Command, source: Path) -> Command:
+    agent.mount(f"local:/{source}")
+    return agent
 
 
 @contextmanager

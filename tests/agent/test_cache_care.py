@@ -20,10 +20,9 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 
 
 @pytest.fixture
-def source(tmp_path: Path, agent: Command) -> Path:
-    assert agent
-    (tmp_path / "source" / "file").write_bytes(b"x" * 1000)
-    return tmp_path / "source"
+def source(source: Path) -> Path:
+    (source / "file").write_bytes(b"x" * 1000)
+    return source
 
 
 def url(source: Path) -> str:

@@ -26,10 +26,12 @@ from paddleflow_fuse.opens import Opens
 from paddleflow_fuse.operations import Caller
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
+from paddleflow_fuse.sources.s3.options import Options
 
 from tests.conftest import EXTENDED
 from tests.support.agent_command import Command, command
 from tests.support.many_keys import BIG, FEW, many_keys
+from tests.support.minio import KEYS
 
 MANY = 1_000_000 if EXTENDED else 20_000
 READ = 10 << 30 if EXTENDED else 4 * BIG  # long enough for several windows
@@ -71,18 +73,8 @@ def agent(tmp_path: Path) -> Iterator[Command]:
     with ExitStack() as stack:
         url = stack.enter_context(many_keys(MANY))
         one = stack.enter_context(command(tmp_path / "agent"))
-        one.mount(
-            "s3://bucket",
-            options={
-                **HELD,
-                "endpoint": url,
-                "s3ForcePathStyle": "true",
-                "region": "us-east-1",
-                "ro": "true",
-                "data-cache-quota": "1Gi",
-            },
-            secrets={"accessKey": "a", "secretKey": "b"},
-        )
+        bucket = Options("bucket", url, credentials=KEYS)
+        one.mount_bucket(bucket, options={**HELD, "region": "us-east-1", "ro": "true", "data-cache-quota": "1Gi"})
         yield one
 
 

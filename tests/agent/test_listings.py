@@ -16,7 +16,7 @@ from paddleflow_fuse.sources.s3.options import Options
 
 from tests.support.agent_command import Command
 from tests.support.granted import until
-from tests.support.minio import KEYS, Minio
+from tests.support.minio import Minio
 from tests.support.prometheus import read
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
@@ -63,10 +63,7 @@ def test_a_bucket_is_not_listed_again(agent: Command, server: Minio, bucket: Opt
         server.client.put_object(Bucket=bucket.bucket, Key=key, Body=b"x" * 10)
 
     def mounts() -> None:
-        agent.mount(
-            f"s3://{bucket.bucket}", options={**HOURS, "endpoint": server.url, "s3ForcePathStyle": "true", "ro": "true"},
-            secrets={"accessKey": KEYS.key, "secretKey": KEYS.secret},
-        )  # fmt: skip
+        agent.mount_bucket(bucket, options={**HOURS, "ro": "true"})
 
     there = dict.fromkeys(keys, 10)
     mounts()

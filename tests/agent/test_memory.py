@@ -10,7 +10,6 @@ from pathlib import Path
 from paddleflow_fuse.sources.s3.options import Options
 
 from tests.support.agent_command import Command
-from tests.support.minio import KEYS
 
 MIB = 1 << 20
 NAMES = 5_000
@@ -32,9 +31,7 @@ def table(process: int) -> int:
 
 
 def test_an_idle_mount_of_a_bucket_is_small(agent: Command, bucket: Options) -> None:
-    options = {"endpoint": bucket.endpoint, "s3ForcePathStyle": "true"}
-    keys = {"accessKey": KEYS.key, "secretKey": KEYS.secret}
-    agent.mount(f"s3://{bucket.bucket}", options=options, secrets=keys)
+    agent.mount_bucket(bucket)
     assert not os.listdir(agent.point)
     worker = agent.status()["worker_pid"]
     supervisor = int(Path("/proc", str(worker), "stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])

@@ -27,6 +27,7 @@ HIDDEN = {
     "nul\x00x": "nul\x00x",
 }  # fmt: skip
 ODD = ["control\x01\x1f\x7f", "back\\slash", " spaces ", "\u00fc\u00e9", "e\u0301", "line\u2028", "-rf", "dot.", LONG]
+SOON = {"entry-cache-expire": "0.1", "meta-cache-expire": "0.1"}
 
 
 class Bucket:
@@ -41,11 +42,6 @@ class Bucket:
 
     def keys(self) -> set[str]:
         return {one["Key"] for one in self.client.list_objects_v2(Bucket=self.name).get("Contents", [])}
-
-
-def mount(agent: Command, url: str, bucket: str) -> None:
-    options = {"endpoint": url, "s3ForcePathStyle": "true", "entry-cache-expire": "0.1", "meta-cache-expire": "0.1"}
-    agent.mount(f"s3://{bucket}", options=options, secrets={"accessKey": KEYS.key, "secretKey": KEYS.secret})
 
 
 @pytest.fixture
@@ -77,7 +73,7 @@ def test_what_no_file_can_be_is_left_out_counted_and_in_nobodys_way(agent: Comma
     for key in (*HIDDEN, *ODD, "plain", "a/plain", "long/plain", "both", "both/within"):
         lenient.put(key)
     before = lenient.keys()
-    mount(agent, lenient.url, lenient.name)
+    agent.mount_bucket(Options(lenient.name, lenient.url, credentials=KEYS), options=SOON)
     root = os.fsencode(agent.point)
     seen = {"plain", "a/plain", "long/plain", "both/within", *ODD}
     assert walked(root) == {key.encode() for key in seen}
@@ -107,7 +103,7 @@ def test_odd_names_are_made_read_moved_and_removed(agent: Command, server: Minio
     theirs, ours = odd[::2], odd[1::2]
     for key in theirs:
         server.client.put_object(Bucket=bucket.bucket, Key=key, Body=key.encode())
-    mount(agent, server.url, bucket.bucket)
+    agent.mount_bucket(bucket, options=SOON)
     root = os.fsencode(agent.point)
     for key in ours:
         Path(os.fsdecode(os.path.join(root, key.encode()))).write_bytes(key.encode())

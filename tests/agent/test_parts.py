@@ -52,11 +52,8 @@ def case(tmp_path: Path, server: Minio, bucket: Options) -> Iterator[Case]:
     target = urlsplit(server.url)
     assert target.hostname
     assert target.port
-    assert bucket.credentials is not None
     with closing(partial(Relay, (target.hostname, target.port))) as relay, command(tmp_path) as agent:
-        secrets = {"accessKey": bucket.credentials.key, "secretKey": bucket.credentials.secret}
-        options = {"endpoint": f"http://127.0.0.1:{relay.port}", "s3ForcePathStyle": "true"}
-        agent.mount(f"s3://{bucket.bucket}", options=options, secrets=secrets)
+        agent.mount_bucket(bucket._replace(endpoint=f"http://127.0.0.1:{relay.port}"))
         yield Case(agent, relay, server, bucket.bucket)
 
 

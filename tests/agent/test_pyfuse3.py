@@ -151,9 +151,7 @@ def test_what_takes_longer_than_it_may_is_an_error(make: Make) -> None:
 def test_a_supervisor_that_is_killed_takes_the_mount_with_it(make: Make) -> None:
     agent = make().start(grace=1)
     worker = agent.worker()
-    assert agent.supervisor is not None
-    agent.supervisor.kill()
-    agent.supervisor.wait()
+    agent.kill()
     until(lambda: not is_alive(worker), "the worker to end")
     assert agent.read("small1") == {"errno": errno.ENOTCONN}
     agent.start()
@@ -162,18 +160,11 @@ def test_a_supervisor_that_is_killed_takes_the_mount_with_it(make: Make) -> None
 
 def test_a_mount_that_was_kept_is_made_anew_since_nobody_can_go_on_with_it(make: Make) -> None:
     agent = make()
-    with systemd(agent.folder) as keeper:
-        agent.environment |= keeper.environment
-        agent.start()
-        until(lambda: keeper.has_said("READY"), "the service to be ready")
+    with systemd(agent) as keeper:
         worker = agent.worker()
-        assert agent.supervisor is not None
         os.kill(worker, signal.SIGSTOP)  # it is not waited for
-        agent.supervisor.kill()
-        agent.supervisor.wait()
-        environment, launcher, descriptors = keeper.start_again()
-        agent.environment |= environment
-        agent.start(launcher=launcher, descriptors=descriptors)
+        agent.kill()
+        keeper.start_again(agent)
         assert "nobody else can go on" in agent.logged()
         assert not is_alive(worker)
         assert agent.read("small1") == {"size": SIZES["small1"]}

@@ -44,8 +44,7 @@ def limit(server: Minio, bucket: str, size: int) -> None:
 def test_a_file_that_is_over_the_quota_of_its_bucket_fails_at_its_close_and_is_stored_when_there_is_room(
     agent: Command, server: Minio, bucket: Options
 ) -> None:
-    options = {"endpoint": server.url, "s3ForcePathStyle": "true"}
-    agent.mount(f"s3://{bucket.bucket}", options=options, secrets={"accessKey": KEYS.key, "secretKey": KEYS.secret})
+    agent.mount_bucket(bucket)
     server.client.put_object(Bucket=bucket.bucket, Key="file", Body=b"old")
     limit(server, bucket.bucket, MIB)
     data = os.urandom(2 * MIB)

@@ -22,18 +22,12 @@ from tests.support.vault import SECRET_ID, stand_in
 
 READERS = 300
 WRONG = "neither-this-nor-that-0123456789"
-
-
-def mounted(agent: Command, server: Minio, bucket: Options, secret: str, code: int = 0, level: str = "DEBUG") -> str:
-    given = {"endpoint": server.url, "s3ForcePathStyle": "true", "log-level": level, "deadline": "5"}
-    return agent.mount(
-        f"s3://{bucket.bucket}", options=given, secrets={"accessKey": KEYS.key, "secretKey": secret}, code=code
-    )
+TALKS = {"log-level": "DEBUG"}
 
 
 def test_no_secret_is_shown_anywhere(agent: Command, server: Minio, bucket: Options) -> None:
     """While it lists, reads, writes and fails, and all of it is logged."""
-    mounted(agent, server, bucket, KEYS.secret)
+    agent.mount_bucket(bucket, options=TALKS)
     (agent.point / "file").write_bytes(b"content")
     assert (agent.point / "file").read_bytes() == b"content"
     assert os.listdir(agent.point) == ["file"]
@@ -44,8 +38,8 @@ def test_no_secret_is_shown_anywhere(agent: Command, server: Minio, bucket: Opti
     assert_nowhere(agent, (KEYS.secret, "Signature=", "Security-Token"))
 
 
-def test_keys_that_are_wrong_are_told_without_them(agent: Command, server: Minio, bucket: Options) -> None:
-    said = mounted(agent, server, bucket, WRONG, code=1)
+def test_keys_that_are_wrong_are_told_without_them(agent: Command, bucket: Options) -> None:
+    said = agent.mount_bucket(bucket, options=TALKS, secrets={"accessKey": KEYS.key, "secretKey": WRONG}, code=1)
     assert WRONG not in said
     assert WRONG not in agent.said()
 
@@ -57,7 +51,7 @@ def test_a_store_that_is_away_is_a_few_lines_however_many_read(agent: Command, t
         bucket = server.bucket()
         for index in range(50):
             server.client.put_object(Bucket=bucket.bucket, Key=f"file-{index}", Body=b"x" * 1000)
-        mounted(agent, server, bucket, KEYS.secret, level="INFO")
+        agent.mount_bucket(bucket, options={"deadline": "5"})
         assert len(os.listdir(agent.point)) == 50
         before = len(agent.said().splitlines())
         stack.close()  # it goes away
@@ -102,8 +96,7 @@ def test_keys_that_are_lent_are_replaced_under_a_mount_and_shown_nowhere(
     agent: Command, server: Minio, bucket: Options
 ) -> None:
     first, wrong, second = lent(server), {"accessKey": KEYS.key, "secretKey": WRONG}, lent(server)
-    options = {"endpoint": server.url, "s3ForcePathStyle": "true", "log-level": "DEBUG"}
-    agent.mount(f"s3://{bucket.bucket}", options=options, secrets=first)
+    agent.mount_bucket(bucket, options=TALKS, secrets=first)
     for number, held in enumerate((first, wrong, second)):
         file = agent.folder / "secrets.json"
         new = file.with_suffix(".new")
@@ -139,11 +132,8 @@ def test_what_vault_is_asked_with_and_what_it_lends_is_shown_nowhere(
             role, secret = vault.approle("agent", "secret/data/team/corpus")
             connection |= {"auth_method": "approle", "role_id": role, "secret_id": secret}
         pointer = {"path": "team/corpus", "keys": {"accessKey": "id", "secretKey": "key"}}
-        agent.mount(
-            f"s3://{bucket.bucket}",
-            options={"endpoint": server.url, "s3ForcePathStyle": "true", "log-level": "DEBUG"},
-            secrets={"vault": pointer, "vault_connection": connection},
-        )
+        secrets = {"vault": pointer, "vault_connection": connection}
+        agent.mount_bucket(bucket, options=TALKS, secrets=secrets)
         (agent.point / "file").write_bytes(b"content")
         assert server.client.get_object(Bucket=bucket.bucket, Key="file")["Body"].read() == b"content"
         assert os.listdir(agent.point) == ["file"]
@@ -153,11 +143,6 @@ def test_what_vault_is_asked_with_and_what_it_lends_is_shown_nowhere(
         agent("umount", str(agent.point))
         vault.tokens.clear()
         vault.logins.clear()
-        refused = agent.mount(
-            f"s3://{bucket.bucket}",
-            options={"endpoint": server.url, "s3ForcePathStyle": "true", "log-level": "DEBUG"},
-            secrets={"vault": pointer, "vault_connection": connection},
-            code=1,
-        )
+        refused = agent.mount_bucket(bucket, options=TALKS, secrets=secrets, code=1)
     for text in (refused, agent.said()):
         assert not [word for word in (vault.token, SECRET_ID, *lent, KEYS.secret) if word in text]

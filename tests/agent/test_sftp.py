@@ -30,23 +30,12 @@ from tests.support.ports import held_port
 from tests.support.relay import Relay, closing
 from tests.support.shown import assert_nowhere
 from tests.support.source_suite import KeepingSuite, SourceSuite, content, failing, names, store
-from tests.support.sshd import BARE, PASSWORD, ROOM, ROOT, USER, USER_ID, Sshd, sshd
+from tests.support.sshd import BARE, PASSWORD, ROOM, ROOT, USER, USER_ID, Sshd
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may start a server with users of its own")
 MIB = 1 << 20
 PATIENCE = 30.0
 SOON = PATIENT._replace(total=0.5)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Sshd]:
-    with sshd() as running:
-        yield running
-
-
-@pytest.fixture
-def options(server: Sshd) -> Options:
-    return server.options()
 
 
 @pytest.fixture
@@ -62,8 +51,8 @@ def source(options: Options) -> Iterator[SftpSource]:
 
 
 @pytest.fixture
-def relay(server: Sshd) -> Iterator[Relay]:
-    with closing(lambda: Relay(("127.0.0.1", server.port))) as one:
+def relay(ssh: Sshd) -> Iterator[Relay]:
+    with closing(lambda: Relay(("127.0.0.1", ssh.port))) as one:
         yield one
 
 
@@ -80,14 +69,14 @@ class TestRoot(KeepingSuite):
 
 class TestWithoutExtensions(KeepingSuite):
     @pytest.fixture
-    def options(self, server: Sshd) -> Options:
-        return server.options(BARE)
+    def options(self, ssh: Sshd) -> Options:
+        return ssh.options(BARE)
 
 
 class TestUser(SourceSuite):
     @pytest.fixture
-    def options(self, server: Sshd) -> Options:
-        return server.options(USER)
+    def options(self, ssh: Sshd) -> Options:
+        return ssh.options(USER)
 
 
 def noise(size: int) -> bytes:
@@ -113,9 +102,9 @@ def test_a_large_file_is_stored_and_read_whole(source: SftpSource, root: Path) -
 
 
 @pytest.mark.parametrize("user", [ROOT, BARE])
-def test_many_threads_share_a_few_connections(server: Sshd, relay: Relay, user: str) -> None:
+def test_many_threads_share_a_few_connections(ssh: Sshd, relay: Relay, user: str) -> None:
     data = noise(MIB // 4)
-    options = server.options(user)._replace(port=relay.port, host_keys=None)
+    options = ssh.options(user)._replace(port=relay.port, host_keys=None)
     with closed(SftpSource(options)) as source, ThreadPoolExecutor(16) as threads:
         paths = [b"%d" % index for index in range(32)]
         list(threads.map(lambda path: store(source, path, data), paths))
@@ -151,16 +140,16 @@ def test_a_file_is_there_whole_or_not_at_all(source: SftpSource, root: Path) -> 
     assert {path.name: path.read_bytes() for path in root.iterdir()} == {"a": b"before"}
 
 
-def test_a_full_disk_is_told(server: Sshd) -> None:
-    with closed(SftpSource(server.options()._replace(root=os.fsencode(server.full)))) as source:
+def test_a_full_disk_is_told(ssh: Sshd) -> None:
+    with closed(SftpSource(ssh.options()._replace(root=os.fsencode(ssh.full)))) as source:
         with failing(errno.ENOSPC):
             store(source, b"large", noise(5 * MIB))
         assert names(source) == []
 
 
-def test_room_is_the_servers(server: Sshd, tmp_path: Path) -> None:
+def test_room_is_the_servers(ssh: Sshd, tmp_path: Path) -> None:
     """Of a disk that is seen in its namespace alone."""
-    with closed(SftpSource(server.options()._replace(root=os.fsencode(server.full)))) as source:
+    with closed(SftpSource(ssh.options()._replace(root=os.fsencode(ssh.full)))) as source:
         before = source.space()
         assert before is not None
         assert before.size == ROOM
@@ -170,9 +159,9 @@ def test_room_is_the_servers(server: Sshd, tmp_path: Path) -> None:
         assert (before.free - after.free, before.files_free - after.files_free) == (MIB, 1)
     with command(tmp_path) as agent:
         agent.mount(
-            f"sftp://127.0.0.1:{server.port}{server.full}",
-            options={"user": ROOT, "hostKey": server.host_key},
-            secrets={"privateKey": server.key},
+            f"sftp://127.0.0.1:{ssh.port}{ssh.full}",
+            options={"user": ROOT, "hostKey": ssh.host_key},
+            secrets={"privateKey": ssh.key},
         )
         told = os.statvfs(agent.point)
         assert (told.f_blocks * told.f_frsize, told.f_bavail * told.f_frsize) == (ROOM, after.free)
@@ -180,8 +169,8 @@ def test_room_is_the_servers(server: Sshd, tmp_path: Path) -> None:
         (agent.point / "file").unlink()
 
 
-def test_a_server_that_tells_no_room_is_asked_for_none(server: Sshd) -> None:
-    with closed(SftpSource(server.options(BARE))) as source:
+def test_a_server_that_tells_no_room_is_asked_for_none(ssh: Sshd) -> None:
+    with closed(SftpSource(ssh.options(BARE))) as source:
         assert source.space() is None
 
 
@@ -206,8 +195,8 @@ def test_what_somebody_left_who_died_keeps_no_folder(source: SftpSource, root: P
     assert names(source, b"new") == [b"file"]
 
 
-def test_a_folder_replaces_no_file(server: Sshd) -> None:
-    with closed(SftpSource(server.options(BARE))) as source:
+def test_a_folder_replaces_no_file(ssh: Sshd) -> None:
+    with closed(SftpSource(ssh.options(BARE))) as source:
         source.make_folder(b"folder")
         store(source, b"file", b"kept")
         with failing(errno.ENOTDIR):
@@ -237,8 +226,8 @@ def test_what_is_set_of_a_link_is_the_links_own(source: SftpSource, root: Path) 
     assert (status.st_mode & 0o777, status.st_uid) == (0o600, 0)
 
 
-def test_who_may_not_give_files_away_keeps_them(server: Sshd) -> None:
-    with closed(SftpSource(server.options(USER))) as source:
+def test_who_may_not_give_files_away_keeps_them(ssh: Sshd) -> None:
+    with closed(SftpSource(ssh.options(USER))) as source:
         assert store(source, b"a", b"a", kept=Kept(mode=0o640, uid=0, gid=0)).uid == USER_ID
         assert source.make_folder(b"folder", Kept(mode=0o750, uid=0, gid=0))[4:7] == (0o750, USER_ID, USER_ID)
         with failing(errno.EPERM):
@@ -246,14 +235,14 @@ def test_who_may_not_give_files_away_keeps_them(server: Sshd) -> None:
         assert source.keep(b"a", Kept(mode=0o600)).mode == 0o600
 
 
-def test_what_cannot_be_given_away_may_be_let_pass(server: Sshd) -> None:
-    with closed(SftpSource(server.options(USER)._replace(ignores_owners=True))) as source:
+def test_what_cannot_be_given_away_may_be_let_pass(ssh: Sshd) -> None:
+    with closed(SftpSource(ssh.options(USER)._replace(ignores_owners=True))) as source:
         store(source, b"a")
         assert source.keep(b"a", Kept(mode=0o600, uid=0))[4:6] == (0o600, USER_ID)
 
 
-def test_what_the_servers_user_may_not_is_refused(server: Sshd) -> None:
-    options = server.options(USER)
+def test_what_the_servers_user_may_not_is_refused(ssh: Sshd) -> None:
+    options = ssh.options(USER)
     folder = Path(os.fsdecode(options.root), "closed")
     folder.mkdir(mode=0o700)
     with closed(SftpSource(options)) as source:
@@ -305,7 +294,7 @@ def test_a_key_that_needs_a_passphrase_is_told(options: Options) -> None:
         source.find(b"")
 
 
-def test_another_server_is_not_entered(server: Sshd, options: Options) -> None:
+def test_another_server_is_not_entered(ssh: Sshd, options: Options) -> None:
     other = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode()
     known = asyncssh.import_known_hosts(f"* {other}")
     with (
@@ -313,7 +302,7 @@ def test_another_server_is_not_entered(server: Sshd, options: Options) -> None:
         pytest.raises(PermissionError, match="another server than you believe"),
     ):
         source.find(b"")
-    assert "Accepted password" not in (server.folder / "log").read_text().rpartition("\n")[2]
+    assert "Accepted password" not in (ssh.folder / "log").read_text().rpartition("\n")[2]
 
 
 def test_the_login_of_a_file_may_change(options: Options, relay: Relay, tmp_path: Path) -> None:
@@ -335,9 +324,9 @@ def test_the_login_of_a_file_may_change(options: Options, relay: Relay, tmp_path
             source.find(b"")
 
 
-def test_the_source_is_made_of_an_address(server: Sshd, options: Options) -> None:
-    url = f"sftp://127.0.0.1:{server.port}{options.root.decode()}/"
-    given = {"user": ROOT, "privateKey": server.key, "hostKey": server.host_key}
+def test_the_source_is_made_of_an_address(ssh: Sshd, options: Options) -> None:
+    url = f"sftp://127.0.0.1:{ssh.port}{options.root.decode()}/"
+    given = {"user": ROOT, "privateKey": ssh.key, "hostKey": ssh.host_key}
     told: list[Request] = []
     with closed(here(Wanted(url, given, ""), told.append)) as source:
         store(source, b"a", b"a")
@@ -345,7 +334,7 @@ def test_the_source_is_made_of_an_address(server: Sshd, options: Options) -> Non
             source.find(b"b")
     assert ("write", 200, False) in [one[:3] for one in told]
     assert told[-1][:3] == ("lstat", 404, False)
-    assert server.key not in repr(read(url, given))
+    assert ssh.key not in repr(read(url, given))
 
 
 # --- connections that are lost ---------------------------------------------------------------
@@ -386,7 +375,7 @@ def test_what_is_stored_while_connections_are_cut_is_whole(far: SftpSource, rela
     assert relay.connections > 1
 
 
-def test_a_server_that_comes_back_is_used_again(far: SftpSource, relay: Relay, server: Sshd) -> None:
+def test_a_server_that_comes_back_is_used_again(far: SftpSource, relay: Relay, ssh: Sshd) -> None:
     far.find(b"")
     with held_port() as port:
         relay.target = ("127.0.0.1", port)
@@ -394,7 +383,7 @@ def test_a_server_that_comes_back_is_used_again(far: SftpSource, relay: Relay, s
         waiting = started(lambda: far.find(b""))
         before = relay.connections
         until(lambda: relay.connections > before + 1)  # it was tried more than once
-        relay.target = ("127.0.0.1", server.port)
+        relay.target = ("127.0.0.1", ssh.port)
     waiting.result(PATIENCE)
 
 
@@ -474,13 +463,13 @@ def test_who_waits_for_a_server_is_let_go_when_the_source_is_closed(options: Opt
 
 
 @pytest.mark.parametrize("word", ["password", "privateKey"])
-def test_no_login_is_shown_anywhere(server: Sshd, options: Options, root: Path, tmp_path: Path, word: str) -> None:
-    held = {"password": PASSWORD, "privateKey": server.key}[word]
+def test_no_login_is_shown_anywhere(ssh: Sshd, options: Options, root: Path, tmp_path: Path, word: str) -> None:
+    held = {"password": PASSWORD, "privateKey": ssh.key}[word]
     (root / "there").write_bytes(b"there")
     with command(tmp_path) as agent:
         agent.mount(
-            f"sftp://127.0.0.1:{server.port}{options.root.decode()}",
-            options={"user": ROOT, "hostKey": server.host_key, "log-level": "DEBUG"},
+            f"sftp://127.0.0.1:{ssh.port}{options.root.decode()}",
+            options={"user": ROOT, "hostKey": ssh.host_key, "log-level": "DEBUG"},
             secrets={word: held},
         )
         assert (agent.point / "there").read_bytes() == b"there"
@@ -490,13 +479,13 @@ def test_no_login_is_shown_anywhere(server: Sshd, options: Options, root: Path, 
         assert_nowhere(agent, held.splitlines()[1:-1] or [held])
 
 
-def test_a_server_is_mounted(server: Sshd, options: Options, root: Path, tmp_path: Path) -> None:
+def test_a_server_is_mounted(ssh: Sshd, options: Options, root: Path, tmp_path: Path) -> None:
     (root / "there").write_bytes(b"there")
     with command(tmp_path) as agent:
         agent.mount(
-            f"sftp://127.0.0.1:{server.port}{options.root.decode()}",
-            options={"user": ROOT, "hostKey": server.host_key},
-            secrets={"privateKey": server.key},
+            f"sftp://127.0.0.1:{ssh.port}{options.root.decode()}",
+            options={"user": ROOT, "hostKey": ssh.host_key},
+            secrets={"privateKey": ssh.key},
         )
         assert (agent.point / "there").read_bytes() == b"there"
         (agent.point / "folder").mkdir()
@@ -510,4 +499,4 @@ def test_a_server_is_mounted(server: Sshd, options: Options, root: Path, tmp_pat
         assert (root / "folder/moved").read_bytes() == b"there"
         assert 'op="write"' in agent("metrics", str(agent.point)).stdout
         agent("umount", str(agent.point))
-        assert server.key.splitlines()[1] not in agent.said()
+        assert ssh.key.splitlines()[1] not in agent.said()

@@ -21,29 +21,18 @@ from paddleflow_fuse.sources.sftp.source import SftpSource
 from paddleflow_fuse.sources.unfinished import Unfinished
 
 from tests.support.source_suite import content, store
-from tests.support.sshd import BARE, STUCK, Sshd, sshd
+from tests.support.sshd import BARE, STUCK, Sshd
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may start a server with users of its own")
 PATIENCE = 30.0
 SOON = PATIENT._replace(total=0.5)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Sshd]:
-    with sshd() as running:
-        yield running
-
-
-@pytest.fixture
-def options(server: Sshd) -> Options:
-    return server.options()
-
-
-def test_a_server_whose_sftp_does_not_begin_is_given_up(server: Sshd) -> None:
+def test_a_server_whose_sftp_does_not_begin_is_given_up(ssh: Sshd) -> None:
     """As where its user's folder lies on a disk that is away; the server itself is well."""
     soon = SOON._replace(login=1.0)
     with (
-        closed(SftpSource(server.options(STUCK), patience=soon)) as source,
+        closed(SftpSource(ssh.options(STUCK), patience=soon)) as source,
         pytest.raises(OSError, match="it did not answer in time; see whether the address"),
     ):
         source.find(b"")
@@ -149,7 +138,7 @@ def test_what_cannot_be_removed_now_is_left_for_the_next_one(options: Options, t
 
 
 def test_a_connection_that_is_lost_between_removing_and_renaming_loses_no_file(
-    server: Sshd, monkeypatch: pytest.MonkeyPatch
+    ssh: Sshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a server that replaces nothing at once."""
     lost, rename = [True], asyncssh.SFTPClient.rename
@@ -160,7 +149,7 @@ def test_a_connection_that_is_lost_between_removing_and_renaming_loses_no_file(
             raise asyncssh.SFTPConnectionLost("gone")
         await rename(client, old, new)
 
-    with closed(SftpSource(server.options(BARE))) as source:
+    with closed(SftpSource(ssh.options(BARE))) as source:
         before = store(source, b"file", b"before")
         monkeypatch.setattr(asyncssh.SFTPClient, "rename", losing)
         after = store(source, b"file", b"after and more", before.version)

@@ -13,7 +13,7 @@ from paddleflow_fuse.cli.ask import last
 
 from tests.support.agent_command import Command
 from tests.support.granted import until
-from tests.support.minio import KEYS, Minio, minio
+from tests.support.minio import Minio, minio
 from tests.support.ports import held_port
 from tests.support.source_suite import refusal
 
@@ -28,14 +28,10 @@ def test_what_is_written_while_a_store_is_away_is_stored_when_it_is_back(agent: 
     new, more = os.urandom(3 * MIB), os.urandom(MIB)
     with held_port() as port:
         with minio(folder, port) as server:
-            bucket = server.bucket().bucket
+            bucket = server.bucket()
             for name in ("old", "other"):
-                server.client.put_object(Bucket=bucket, Key=name, Body=name.encode())
-            agent.mount(
-                f"s3://{bucket}",
-                options={"endpoint": server.url, "s3ForcePathStyle": "true"},
-                secrets={"accessKey": KEYS.key, "secretKey": KEYS.secret},
-            )
+                server.client.put_object(Bucket=bucket.bucket, Key=name, Body=name.encode())
+            agent.mount_bucket(bucket)
             assert (agent.point / "old").read_bytes() == b"old"
             closed = os.open(agent.point / "new", os.O_WRONLY | os.O_CREAT)
             os.write(closed, new)
@@ -63,7 +59,7 @@ def test_what_is_written_while_a_store_is_away_is_stored_when_it_is_back(agent: 
             until("it is stored", lambda: "stored after all path=b'new'" in agent.said())
             os.fsync(synced)
             os.close(synced)
-            assert _held(server, bucket) == {"new": new, "old": more, "other": b"other"}
+            assert _held(server, bucket.bucket) == {"new": new, "old": more, "other": b"other"}
             assert (agent.point / "other").read_bytes() == b"other"
             agent("umount", str(agent.point))
 

@@ -219,26 +219,20 @@ def test_the_supervisor_is_replaced_by_itself_and_then_the_worker(make: Make) ->
 def test_a_supervisor_that_is_started_again_serves_the_mount_that_was_kept(make: Make) -> None:
     agent = make()
     agent.configuration["files"]["hold"] = 0.05
-    with systemd(agent.folder) as keeper:
-        agent.environment |= keeper.environment
-        agent.start()
-        until(lambda: keeper.has_said("READY"), "the service to be ready")
+    with systemd(agent) as keeper:
         assert sorted(keeper.kept) == ["fuse", "keep.owner", "region", "terms"]
         before, device = agent.status(), agent.device()
         held = agent.client("hold", "small1", mode="read")
         held.line()
         with readers(agent, 4):
-            assert agent.supervisor is not None
-            agent.supervisor.kill()
-            agent.supervisor.wait()
-            environment, launcher, descriptors = keeper.start_again()
-            agent.environment |= environment
-            agent.start(launcher=launcher, descriptors=descriptors)
+            agent.kill()
+            keeper.start_again(agent)
             assert agent.device() == device
         after = agent.status()
         assert after["worker"]["owner"] == before["worker"]["owner"]
         assert not is_alive(before["worker_pid"])
         assert held.send() == {"byte": content("small1", 1).decode()}
+        assert agent.supervisor is not None
         agent.supervisor.terminate()
         assert agent.ended() == 0
         keeper.hear()
@@ -259,21 +253,14 @@ def test_what_was_mounted_otherwise_is_not_served_on(
 ) -> None:
     """Its nodes are those of other files."""
     agent = make()
-    with systemd(agent.folder) as keeper:
-        agent.environment |= keeper.environment
-        agent.start(label="corpus:1")
-        until(lambda: keeper.has_said("READY"), "the service to be ready")
+    with systemd(agent, label="corpus:1") as keeper:
         held = agent.client("hold", "small1", mode="read")
         held.line()
-        assert agent.supervisor is not None
-        agent.supervisor.kill()
-        agent.supervisor.wait()
+        agent.kill()
         if terms:
             os.truncate(keeper.kept["terms"], 0)
             os.pwrite(keeper.kept["terms"], terms, 0)
-        environment, launcher, descriptors = keeper.start_again()
-        agent.environment |= environment
-        agent.start(launcher=launcher, descriptors=descriptors, **changed)
+        keeper.start_again(agent, **changed)
         assert why in agent.logged()
         assert held.send() == {"errno": errno.ENOTCONN}
         assert agent.read("small1") == {"size": SIZES["small1"]}
@@ -282,21 +269,14 @@ def test_what_was_mounted_otherwise_is_not_served_on(
 def test_a_kernel_that_asks_nobody_twice_is_said_to_be_one(make: Make) -> None:
     """Of a mount that was kept, since what was agreed is kept too."""
     agent = make()
-    with systemd(agent.folder) as keeper:
-        agent.environment |= keeper.environment
-        agent.start()
-        until(lambda: keeper.has_said("READY"), "the service to be ready")
+    with systemd(agent) as keeper:
         terms = keeper.kept["terms"]
         stored = load(terms)
         stored["agreed"][1] &= ~Init.HAS_RESEND
         os.truncate(terms, 0)
         os.pwrite(terms, json.dumps(stored).encode(), 0)
-        assert agent.supervisor is not None
-        agent.supervisor.kill()
-        agent.supervisor.wait()
-        environment, launcher, descriptors = keeper.start_again()
-        agent.environment |= environment
-        agent.start(launcher=launcher, descriptors=descriptors)
+        agent.kill()
+        keeper.start_again(agent)
         worker = agent.worker()
         assert "asks nobody twice" not in agent.logged()
         os.kill(worker, signal.SIGKILL)
@@ -307,27 +287,18 @@ def test_a_kernel_that_asks_nobody_twice_is_said_to_be_one(make: Make) -> None:
 
 def test_systemd_hears_signs_of_life_as_often_as_it_wants(make: Make) -> None:
     agent = make()
-    with systemd(agent.folder) as keeper:
-        agent.environment |= {**keeper.environment, "WATCHDOG_USEC": "200000"}
-        agent.start()
+    with systemd(agent, {"WATCHDOG_USEC": "200000"}) as keeper:
         until(lambda: keeper.times("WATCHDOG") > 3, "signs of life")
 
 
 def test_a_mount_that_was_kept_and_has_ended_is_made_anew(make: Make) -> None:
     agent = make()
-    with systemd(agent.folder) as keeper:
-        agent.environment |= keeper.environment
-        agent.start()
-        until(lambda: keeper.has_said("READY"), "the service to be ready")
+    with systemd(agent) as keeper:
         worker = agent.worker()
-        assert agent.supervisor is not None
-        agent.supervisor.kill()
-        agent.supervisor.wait()
+        agent.kill()
         abort(agent.device())
         until(lambda: not is_alive(worker), "the worker to end")
-        environment, launcher, descriptors = keeper.start_again()
-        agent.environment |= environment
-        agent.start(launcher=launcher, descriptors=descriptors)
+        keeper.start_again(agent)
         assert "it has ended" in agent.logged()
         assert agent.read("small1") == {"size": SIZES["small1"]}
         keeper.hear()
@@ -339,9 +310,7 @@ def test_a_supervisor_that_is_killed_takes_the_mount_with_it_and_another_can_be_
     worker = agent.worker()
     client = agent.client("once", "slow")
     until(agent.begun, "the read to begin")
-    assert agent.supervisor is not None
-    agent.supervisor.kill()
-    agent.supervisor.wait()
+    agent.kill()
     until(lambda: not is_alive(worker), "the worker to end")
     assert client.last()["errno"] in (errno.ENOTCONN, errno.ECONNABORTED)
     assert agent.read("small1") == {"errno": errno.ENOTCONN}

@@ -24,17 +24,9 @@ from tests.support.prometheus import Metrics, read
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
-    (tmp_path / "source").mkdir()
-    return tmp_path / "source"
-
-
-@pytest.fixture
-def agent(tmp_path: Path, source: Path) -> Iterator[Command]:
-    (tmp_path / "agent").mkdir()
-    with command(tmp_path / "agent") as one:
-        one.mount(f"local:/{source}")
-        yield one
+def agent(agent: Command, source: Path) -> Command:
+    agent.mount(f"local:/{source}")
+    return agent
 
 
 def started(agent: Command, *words: str) -> subprocess.Popen[str]:

@@ -37,10 +37,7 @@ class Case:
         self.server, self._options, self.bucket = server, bucket, bucket.bucket
 
     def mount(self, **options: str) -> None:
-        assert self._options.credentials is not None
-        secrets = {"accessKey": self._options.credentials.key, "secretKey": self._options.credentials.secret}
-        given = {"endpoint": self.server.url, "s3ForcePathStyle": "true", **LONG, **options}
-        self.agent.mount(f"s3://{self.bucket}", options=given, secrets=secrets)
+        self.agent.mount_bucket(self._options, options={**LONG, **options})
 
     def theirs(self, key: str, data: bytes = b"theirs") -> None:
         self.server.client.put_object(Bucket=self.bucket, Key=key, Body=data)

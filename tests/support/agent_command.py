@@ -15,6 +15,7 @@ from typing import Any
 
 from paddleflow_fuse.cli.ask import last
 from paddleflow_fuse.session.mount import MountError, abort, mounts, unmount
+from paddleflow_fuse.sources.s3.options import Options
 
 from tests.support.agent_mounts import is_alive
 from tests.support.granted import until
@@ -61,6 +62,22 @@ class Command:
         if not code:
             until("the cache is counted", self._is_settled)
         return said
+
+    def mount_bucket(
+        self,
+        bucket: Options,
+        *,
+        options: Mapping[str, str] | None = None,
+        secrets: Mapping[str, object] | None = None,
+        code: int = 0,
+    ) -> str:
+        """
+        :param secrets: in place of the bucket's own
+        """
+        keys, given = bucket.credentials, {"endpoint": bucket.endpoint, "s3ForcePathStyle": "true", **(options or {})}
+        if secrets is None and keys is not None:
+            secrets = {"accessKey": keys.key, "secretKey": keys.secret}
+        return self.mount(f"s3://{bucket.bucket}", options=given, secrets=secrets, code=code)
 
     def _is_settled(self) -> bool:
         worker = last(self.run, self.point, "status")["worker"]

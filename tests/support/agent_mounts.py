@@ -178,6 +178,12 @@ class Agent:
         assert self.supervisor is not None
         return self.supervisor.wait(PATIENCE)
 
+    def kill(self) -> None:
+        """Its supervisor alone."""
+        assert self.supervisor is not None
+        self.supervisor.kill()
+        self.supervisor.wait()
+
     # --- what it says --------------------------------------------------------------------------
 
     def connect(self) -> socket.socket:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
+
+from tests.support.agent_mounts import Agent, until
 
 # By the numbers from 3 on, as systemd gives them; and only the process itself knows whom they are for.
 _LAUNCH = """\
@@ -31,8 +33,8 @@ class Systemd:
     :ivar said: what it was told beside those, the newest last
     """
 
-    def __init__(self, end: socket.socket, path: Path) -> None:
-        self._end, self.path = end, path
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
         self.kept: dict[str, int] = {}
         self.said: list[dict[str, str]] = []
 
@@ -61,24 +63,26 @@ class Systemd:
     def has_said(self, name: str) -> bool:
         return self.times(name) > 0
 
-    @property
-    def environment(self) -> dict[str, str]:
-        return {"NOTIFY_SOCKET": str(self.path)}
-
-    def start_again(self) -> tuple[dict[str, str], list[str], tuple[int, ...]]:
-        """What the service finds, what stands before its command, and what it inherits."""
+    def start_again(self, agent: Agent, **changed: Any) -> None:
+        """With what is kept."""
         names, numbers = list(self.kept), tuple(self.kept.values())
-        environment = {**self.environment, "LISTEN_FDS": str(len(names)), "LISTEN_FDNAMES": ":".join(names)}
-        return environment, [sys.executable, "-c", _LAUNCH, *map(str, numbers)], numbers
+        agent.environment |= {"LISTEN_FDS": str(len(names)), "LISTEN_FDNAMES": ":".join(names)}
+        launcher = [sys.executable, "-c", _LAUNCH, *map(str, numbers)]
+        agent.start(launcher=launcher, descriptors=numbers, **changed)
 
 
 @contextmanager
-def systemd(folder: Path) -> Iterator[Systemd]:
-    path = folder / "notify"
+def systemd(agent: Agent, environment: Mapping[str, str] | None = None, **changed: Any) -> Iterator[Systemd]:
+    """That has started it, and was told that it is ready."""
+    path = agent.folder / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
         end.bind(str(path))
         end.setblocking(False)
-        stand_in = Systemd(end, path)
+        stand_in = Systemd(end)
+        agent.environment |= {"NOTIFY_SOCKET": str(path), **(environment or {})}
+        agent.start(serves=False, **changed)
+        # Meanwhile it is heard, as who is not waits until there is room for another word.
+        until(lambda: stand_in.has_said("READY"), "the service to be ready")
         yield stand_in
         stand_in.hear()
         for descriptor in stand_in.kept.values():
