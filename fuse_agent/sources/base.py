@@ -255,6 +255,17 @@ def is_name(name: bytes) -> bool:
     return name not in (b"", b".", b"..") and len(name) <= LONGEST_NAME and b"\0" not in name and b"/" not in name
 
 
+def require_name(path: bytes) -> None:
+    """Of what is made there, where a source's own words would not say what is wrong.
+
+    :raises OSError:
+    """
+    name = path.rpartition(b"/")[2]
+    if not is_name(name):
+        number = errno.ENAMETOOLONG if len(name) > LONGEST_NAME else errno.EINVAL
+        raise OSError(number, f"a name has 1 to {LONGEST_NAME} bytes and is neither . nor ..", path)
+
+
 def on_empty(act: Callable[[], None], remove_unfinished: Callable[[], bool]) -> None:
     """What wants a folder to be empty. To users it is, also while it has what somebody left who died before it had a name of its own.
 

@@ -11,6 +11,7 @@ from paddleflow_fuse.sources.s3.options import Options
 from paddleflow_fuse.sources.sftp import options as sftp
 
 from tests.support.agent_command import Command, command
+from tests.support.agent_mounts import Make, agents
 from tests.support.minio import Minio, minio
 from tests.support.places import KINDS, Place, Places
 from tests.support.sshd import Sshd, sshd
@@ -74,6 +75,12 @@ def ssh() -> Iterator[Sshd]:
 @pytest.fixture
 def options(ssh: Sshd) -> sftp.Options:
     return ssh.options()
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    with agents() as found:
+        yield found
 
 
 @pytest.fixture

@@ -6,32 +6,28 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from paddleflow_fuse.session.mount import abort, unmount
 
 from tests.support.agent_command import command
-from tests.support.agent_mounts import SIZES, Agent, agents, is_alive, until
+from tests.support.agent_mounts import SIZES, Agent, Make, is_alive, until
 from tests.support.agent_systemd import systemd
 from tests.support.places import file
 from tests.support.source_suite import failing
 
-Make = Callable[..., Agent]
 LOST = "no other can go on with the mount"
 
 
 @pytest.fixture
-def make() -> Iterator[Make]:
-    with agents() as found:
+def make(make: Make) -> Make:
+    def agent(user: int | None = None) -> Agent:
+        made = make(user)
+        made.configure(session="pyfuse3")
+        return made
 
-        def agent(user: int | None = None) -> Agent:
-            made = found(user)
-            made.configure(session="pyfuse3")
-            return made
-
-        yield agent
+    return agent
 
 
 def patched(agent: Agent, code: str) -> Agent:

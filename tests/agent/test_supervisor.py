@@ -9,24 +9,16 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from paddleflow_fuse.session.mount import abort, unmount
 
 from tests.support.agent_client import content
-from tests.support.agent_mounts import SIZES, Agent, agents, is_alive, until
+from tests.support.agent_mounts import SIZES, Make, is_alive, until
 
-Make = Callable[..., Agent]
 # Kilobytes; a quarter of it is measured, of which Python itself is half.
 MOST = 20_000
-
-
-@pytest.fixture
-def make() -> Iterator[Make]:
-    with agents() as found:
-        yield found
 
 
 def test_a_mount_says_how_it_is(make: Make) -> None:

@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,16 +15,8 @@ from paddleflow_fuse.protocol.codes import Init
 from paddleflow_fuse.session.mount import abort
 
 from tests.support.agent_client import content
-from tests.support.agent_mounts import SIZES, WORKER, Agent, agents, is_alive, readers, until
+from tests.support.agent_mounts import SIZES, WORKER, Agent, Make, is_alive, readers, until
 from tests.support.agent_systemd import systemd
-
-Make = Callable[..., Agent]
-
-
-@pytest.fixture
-def make() -> Iterator[Make]:
-    with agents() as found:
-        yield found
 
 
 def test_a_worker_that_is_killed_is_replaced_and_what_is_open_stays_open(make: Make) -> None:

@@ -286,8 +286,12 @@ class Agent:
         (self.folder / f"{name}.go").touch()
 
 
+# Whoever is named gets an agent.
+Make = Callable[..., Agent]
+
+
 @contextmanager
-def agents() -> Iterator[Callable[..., Agent]]:
+def agents() -> Iterator[Make]:
     """Makes agents. Their folders have short names, since the paths of sockets are short."""
     with ExitStack() as stack:
 

@@ -120,7 +120,7 @@ class Calls:
             end = end or now + self._patience.total
             rest = min(_LONGEST, _FIRST * 2 ** (before - 1)) * (0.5 + random.random() / 2)
             if not failure.again or before >= self._patience.tries or now + rest > end:
-                raise failures.error(failure, operation, path, self._options.place, before)
+                raise failure.told(operation, path, self._options.place, before)
             if self._closed.wait(rest):
                 raise self._is_closed()
 

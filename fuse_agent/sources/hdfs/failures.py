@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import errno
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from ..failed import Failure, line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,14 +62,6 @@ _UNASKED: Final = "see whether the cluster is well, and whether it wants Kerbero
 _UNREACHED: Final = re.compile("Connection refused|lookup address|timed out|No route|unreachable", re.IGNORECASE)
 
 
-class Failure(NamedTuple):
-    number: int
-    said: str
-    remedy: str
-    status: int = 0  # 0 without an answer
-    again: bool = False  # worth another try
-
-
 class SilentError(Exception):
     """It did not answer in time."""
 
@@ -97,13 +91,6 @@ def status(number: int) -> int:
     return _STATUS.get(number, 500)
 
 
-def error(failure: Failure, operation: str, path: bytes, place: str, tries: int) -> OSError:
-    """What is told of it."""
-    often = f" after {tries} tries" if tries > 1 else ""
-    text = f"{operation} of {path.decode(errors='backslashreplace')!r} on {place} failed{often}: {failure.said}; {failure.remedy}"
-    return OSError(failure.number, text)
-
-
 def _told(number: int, said: str, code: int, again: bool = False) -> Failure:
     remedy = _REMEDIES.get(number, "see whether the cluster is well, and try again")
     return Failure(number, said, remedy, code, again)
@@ -131,5 +118,4 @@ def _words(error: Exception) -> tuple[str, str]:
 
 def _line(text: str) -> str:
     """Without the places in Java's code."""
-    line = " ".join(text.partition("\n")[0].partition("\\n\\tat")[0].split())
-    return line if len(line) <= 200 else f"{line[:197]}..."
+    return line(text.partition("\n")[0].partition("\\n\\tat")[0])

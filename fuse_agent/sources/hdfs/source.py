@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 from hdfs_native import WriteOptions
 
 from ..base import (
-    LONGEST_NAME,
     NOTHING,
     Abilities,
     ChangedError,
@@ -30,6 +29,7 @@ from ..base import (
     is_name,
     on_empty,
     quiet,
+    require_name,
 )
 from ..rates import OPEN
 from ..unfinished import NOWHERE, UNFINISHED
@@ -250,10 +250,7 @@ class HdfsSource(Source):
 
     def _named(self, path: bytes) -> str:
         """Of what is made there."""
-        name = path.rpartition(b"/")[2]
-        if not is_name(name):
-            number = errno.ENAMETOOLONG if len(name) > LONGEST_NAME else errno.EINVAL
-            raise OSError(number, f"a name has 1 to {LONGEST_NAME} bytes and is neither . nor ..", path)
+        require_name(path)
         return self._at(path)
 
     def _ask(self, operation: str, path: bytes, act: Callable[[Turn], T], sent: int = 0) -> T:
@@ -327,7 +324,7 @@ class HdfsSource(Source):
         except failures.RAISED as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            raise failures.error(failures.of(error), "getListing", path, self._options.place, 1) from None
+            raise failures.of(error).told("getListing", path, self._options.place, 1) from None
 
     def _remove_unfinished(self, place: str) -> bool:
         """Whether the folder had nothing else."""

@@ -170,7 +170,7 @@ class Connections:
             now = self._loop.time()
             end = end or now + self._patience.total
             if not failure.again or before >= self._patience.tries or max(now, self._not_before) >= end:
-                raise failures.error(failure, operation, path, self._options.place, before)
+                raise failure.told(operation, path, self._options.place, before)
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[asyncssh.SFTPClient]:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import asyncssh
+
+from ..failed import Failure, line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,14 +65,6 @@ class UnwelcomeError(Exception):
 RAISED = (asyncssh.Error, ConnectionError, TimeoutError, UnreachedError, UnwelcomeError)
 
 
-class Failure(NamedTuple):
-    number: int
-    said: str
-    remedy: str
-    status: int = 0  # 0 without an answer
-    again: bool = False  # worth another try
-
-
 def of(error: Exception) -> Failure:
     if isinstance(error, UnreachedError):
         remedy = "see whether the address is right and can be reached from here"
@@ -81,8 +75,8 @@ def of(error: Exception) -> Failure:
         said = "it did not answer in time" if isinstance(error, TimeoutError) else "the connection was lost"
         return Failure(errno.EIO, said, "see whether the server is well, and try again", again=True)
     if isinstance(error, asyncssh.SFTPError):
-        return answered(_NUMBERS.get(type(error), errno.EIO), _line(error.reason))
-    return Failure(errno.EIO, _line(str(error)), "see whether the server is well, and try again", again=True)
+        return answered(_NUMBERS.get(type(error), errno.EIO), line(error.reason))
+    return Failure(errno.EIO, line(str(error)), "see whether the server is well, and try again", again=True)
 
 
 def answered(number: int, said: str) -> Failure:
@@ -102,21 +96,9 @@ def of_connecting(error: Exception) -> Exception:
     if isinstance(error, asyncssh.PermissionDenied):
         return UnwelcomeError("it does not let the user in with this password or privateKey")
     if isinstance(error, (asyncssh.KeyExchangeFailed, asyncssh.ProtocolNotSupported, asyncssh.IllegalUserName)):
-        return UnwelcomeError(_line(str(error)))
+        return UnwelcomeError(line(str(error)))
     if isinstance(error, asyncssh.ChannelOpenError):
-        return UnwelcomeError(f"it has no SFTP for this user: {_line(error.reason)}")
+        return UnwelcomeError(f"it has no SFTP for this user: {line(error.reason)}")
     if isinstance(error, TimeoutError):
         return UnreachedError("it did not answer in time")
-    return UnreachedError(_line(str(error)) or type(error).__name__)
-
-
-def error(failure: Failure, operation: str, path: bytes, place: str, tries: int) -> OSError:
-    """What is told of it."""
-    often = f" after {tries} tries" if tries > 1 else ""
-    text = f"{operation} of {path.decode(errors='backslashreplace')!r} on {place} failed{often}: {failure.said}; {failure.remedy}"
-    return OSError(failure.number, text)
-
-
-def _line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 200 else f"{line[:197]}..."
+    return UnreachedError(line(str(error)) or type(error).__name__)

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Final, cast
 import asyncssh
 
 from ..base import (
-    LONGEST_NAME,
     NOTHING,
     Abilities,
     ChangedError,
@@ -34,6 +33,7 @@ from ..base import (
     is_name,
     on_empty,
     quiet,
+    require_name,
 )
 from ..rates import OPEN
 from ..unfinished import NOWHERE, UNFINISHED
@@ -160,7 +160,7 @@ class SftpSource(Source):
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         place = self._at(path)
-        _check(path)
+        require_name(path)
 
         async def write(turn: Turn) -> Found:
             private = asyncssh.SFTPAttrs(permissions=0o600)
@@ -193,7 +193,7 @@ class SftpSource(Source):
 
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         place = self._at(path)
-        _check(path)
+        require_name(path)
 
         async def act(turn: Turn) -> None:
             await turn.client.mkdir(place, asyncssh.SFTPAttrs(permissions=0o755))
@@ -224,7 +224,7 @@ class SftpSource(Source):
 
     def rename(self, old: bytes, new: bytes) -> None:
         before, after = self._at(old), self._at(new)
-        _check(new)
+        require_name(new)
 
         async def act(turn: Turn) -> None:
             try:
@@ -245,7 +245,7 @@ class SftpSource(Source):
 
     def link(self, path: bytes, target: bytes) -> Found:
         place = self._at(path)
-        _check(path)
+        require_name(path)
         if len(target) > _LONGEST_TARGET:
             raise OSError(
                 errno.ENAMETOOLONG,
@@ -331,13 +331,6 @@ class SftpSource(Source):
             await turn.client.remove(place)
 
         self._server.run("remove", place, act)
-
-
-def _check(path: bytes) -> None:
-    name = path.rpartition(b"/")[2]
-    if not is_name(name):
-        number = errno.ENAMETOOLONG if len(name) > LONGEST_NAME else errno.EINVAL
-        raise OSError(number, f"a name has 1 to {LONGEST_NAME} bytes and is neither . nor ..", path)
 
 
 def _version(attributes: asyncssh.SFTPAttrs) -> bytes:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 
 import pytest
-from paddleflow_fuse.sources.hdfs import failures
 from paddleflow_fuse.sources.hdfs.failures import SilentError, of
 
 
@@ -66,9 +65,8 @@ def test_what_may_be_otherwise_a_moment_later_is_tried_again(error: Exception, n
 
 
 def test_what_is_told_names_all_that_helps() -> None:
-    told = failures.error(
-        of(remote("org.apache.hadoop.fs.InvalidPathException", 'no \\"a:b\\"')), "create", b"a:b", "nn:8020", 2
-    )
+    failure = of(remote("org.apache.hadoop.fs.InvalidPathException", 'no \\"a:b\\"'))
+    told = failure.told("create", b"a:b", "nn:8020", 2)
     assert told.errno == errno.EINVAL
     assert told.strerror == (
         "create of 'a:b' on nn:8020 failed after 2 tries: no \"a:b\"; take another name: HDFS has none with a colon"
