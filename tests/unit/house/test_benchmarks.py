@@ -7,17 +7,26 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.bench.agent import peers
 from tests.bench.agent.loads import Note
 from tests.bench.agent.plan import CLIENT, REPEATS, ROUNDS, Kept, Part, plan
 from tests.bench.agent.results import LIMITS, TARGETS, Results
 from tests.bench.agent.stand import Measured
+from tests.bench.agent.wheels import pytorch
 from tools import tree
 
 
 def test_the_settings_of_the_agents_peers_are_those_that_are_written_down() -> None:
     """Copy them from `python -m tests.bench.agent --settings`."""
     assert peers.settings() in (tree.ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+
+
+def test_pytorch_is_not_installed_for_loads_that_need_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "BUILD", tmp_path)
+    assert pytorch(installs=False) is None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_each_load_is_done_as_often_as_it_says_and_everybody_is_first_once() -> None:

@@ -136,7 +136,8 @@ def test_two_of_one_name_or_one_cache_are_refused() -> None:
     again = {**LOCAL, "name": "again", "mount_point": "/mnt/again"}
     (said,) = problems(LOCAL, again)
     assert said.startswith("again: it is the same place with the same options as local")
-    (said,) = problems(LOCAL, {**again, "options": {"data-cache-quota": "1Gi"}})
-    assert "would have the same cache" in said
+    for options in ({"data-cache-quota": "1Gi"}, {"rate-limit-read": "1Mi"}, {"session": "pyfuse3"}):
+        (said,) = problems(LOCAL, {**again, "options": options})
+        assert "would have the same cache" in said
     assert len(plan([LOCAL, {**again, "options": {"data-cache-path": "/var/cache/again"}}], CONFIG)["mounts"]) == 2
     assert len(plan([LOCAL, {**again, "options": {"read-only": True}}], CONFIG)["mounts"]) == 2
