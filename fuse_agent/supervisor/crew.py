@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ..control import GarbledError
 from ..logs import facts
 from . import process
+from .shortage import Shortage
 from .watch import Do, Watch
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # Beyond the time in which a worker is to leave, until it is taken for stuck.
 _MORE: Final = 5.0
+STARVED: Final = (
+    "the kernel killed the worker since its memory was used up: allow it more (MemoryMax= of its unit, limits.memory of its container), or let it take less "
+    "(memory-cache-size)"
+)
 
 
 class Owner(Protocol):
@@ -53,6 +58,7 @@ class Crew:
     :ivar worker: who serves, or is about to
     :ivar kept: descriptors that workers asked to be kept for those after them, by name
     :ivar has_served: some worker has
+    :ivar starved: the last that ended was killed by the kernel, since its memory was used up
     """
 
     def __init__(
@@ -72,7 +78,8 @@ class Crew:
         self._next: Worker | None = None
         self._next_until = math.inf
         self._begun = 0
-        self.has_served = False
+        self.has_served = self.starved = False
+        self._shortage = Shortage()
 
     @property
     def restarts(self) -> int:
@@ -83,8 +90,16 @@ class Crew:
         return self._watch.failures
 
     @property
+    def in_a_row(self) -> int:
+        return self._watch.in_a_row
+
+    @property
     def serving(self) -> Worker | None:
         return self.worker if self.worker and self.worker.ready else None
+
+    @property
+    def processes(self) -> set[int]:
+        return {worker.pid for worker in (self.worker, self._next) if worker}
 
     @property
     def is_fresh(self) -> bool:
@@ -182,6 +197,7 @@ class Crew:
         worker.tell("go")
         self.worker = worker
         self._begun += 1
+        self._shortage.begin()
         self._watch.started(now)
         _LOG.info("a worker begins", extra=facts(pid=worker.pid, restarts=self.restarts))
         if self.restarts and self._mount.goes_on and not self._mount.resends:
@@ -200,9 +216,13 @@ class Crew:
             self.worker = None
             if self._mount.is_gone:  # so it had nothing left to do
                 self._watch.leaves(now, 0)
-            self._watch.ended(now, by_itself=status not in (0, -signal.SIGKILL))
+            self.starved = status == -signal.SIGKILL and self._shortage.has_killed()
+            self._watch.ended(now, by_itself=self.starved or status not in (0, -signal.SIGKILL))
             level = logging.WARNING if status else logging.INFO
-            _LOG.log(level, "the worker ended", extra=facts(pid=worker.pid, status=status, failures=self.failures))
+            told = facts(pid=worker.pid, status=status, failures=self.failures)
+            _LOG.log(level, "the worker ended", extra=told)
+            if self.starved:
+                _LOG.warning(STARVED, extra=facts(pid=worker.pid, told_by=self._shortage.told_by))
             self._owner.ended(worker, now)
         if self._next and (status := self._next.ended()) is not None:
             worker, self._next, self._next_until = self._next, None, math.inf

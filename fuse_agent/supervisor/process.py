@@ -17,7 +17,7 @@ from ..control import Channel, Handed, store
 from ..logs import facts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from .mounted import Mount
     from .settings import Settings
@@ -68,6 +68,16 @@ def ended(pid: int) -> int | None:
         os.killpg(pid, signal.SIGKILL)  # before its number may be another's
     _pid, status = os.waitpid(pid, 0)
     return os.waitstatus_to_exitcode(status)
+
+
+def reap(ours: Container[int]) -> None:
+    """Those that were left to this process since it is the first of a container, and that nobody waits for.
+
+    :param ours: who are waited for elsewhere; one that ended this moment ends this, and the word of its end has all looked at again
+    """
+    with suppress(ChildProcessError):
+        while (found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and found.si_pid not in ours:
+            os.waitpid(found.si_pid, 0)
 
 
 def start(settings: Settings, mount: Mount, as_json: bool, kept: dict[str, int], restarts: int = 0) -> Worker:

@@ -19,7 +19,7 @@ from ..control import PROGRAM, memory
 from ..logs import configure, facts
 from . import again, process
 from .asks import Asks
-from .crew import Crew
+from .crew import STARVED, Crew
 from .ending import Ending, Phase, Step
 from .mounted import described
 from .settings import SettingsError, changed, parse
@@ -113,6 +113,8 @@ class Supervisor:
         if self._trial and (status := process.ended(self._trial[0])) is not None:
             client, self._trial = self._trial[1], None
             self._tried(status, client)
+        if not self._taking:  # who unmounts may wait for a program that does it
+            process.reap(self._crew.processes | ({self._trial[0]} if self._trial else set()))
         self._asks.expire(now)
         if now >= self._watchdog_at:
             self._watchdog_at = now + self._notify.watchdog
@@ -195,10 +197,10 @@ class Supervisor:
         self._upgrades.clear()
 
     def give_up(self) -> None:
-        _LOG.error(
-            "no worker stays alive, and the mount is ended: whoever uses it gets an error. See above why they ended, then start it anew",
-            extra=facts(point=self._mount.point, failures=self._crew.failures, seconds=self._settings.limits.window),
-        )
+        crew, seconds = self._crew, self._settings.limits.window
+        why = STARVED if crew.starved else "see above why they ended, then start it anew"
+        told = facts(point=self._mount.point, failures=crew.failures, seconds=seconds, in_a_row=crew.in_a_row, why=why)
+        _LOG.error("no worker stays alive, and the mount is ended: whoever uses it gets an error", extra=told)
         self._mount.abort()
         self._result = Result.GAVE_UP
 

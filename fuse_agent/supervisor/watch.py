@@ -17,6 +17,7 @@ class Limits(NamedTuple):
     settled: float = 1.0  # who ended by itself so soon after it served has failed
     failures: int = 5
     window: float = 60.0
+    in_a_row: int = 10  # failures, however far apart, between which nobody served for so long
     first_pause: float = 0.1
     longest_pause: float = 5.0
 
@@ -29,13 +30,16 @@ class Do(Enum):
 
 
 class Watch:
-    """A worker has failed when it was stuck, when it ended unasked by itself, or before it was settled. One that others killed later has not: it
-    is replaced at once, as often as that takes."""
+    """A worker has failed when it was stuck, when it ended unasked by itself, when its memory was used up, or before it was settled. One that others
+    killed later has not: it is replaced at once, as often as that takes.
+
+    :ivar in_a_row: failures since somebody served for long, or ended well
+    """
 
     def __init__(self, limits: Limits, now: float) -> None:
         self._limits = limits
         self._failures: list[float] = []
-        self._in_a_row = 0
+        self.in_a_row = 0
         self._runs = self._doomed = self._stuck = False
         self._ready: float | None = None
         self._leaves = False
@@ -64,24 +68,28 @@ class Watch:
 
     def ended(self, now: float, by_itself: bool = False) -> None:
         """
-        :param by_itself: with an error; what it stumbled over comes again, and the next one may need as long for that
+        :param by_itself: with an error, or for what it took of the memory; what it stumbled over comes again, and the next one may need as long for
+            that
         """
-        settled = not by_itself and self._ready is not None and now - self._ready >= self._limits.settled
+        served = 0.0 if self._ready is None else now - self._ready
+        settled = not by_itself and self._ready is not None and served >= self._limits.settled
+        if served >= self._limits.window:
+            self.in_a_row = 0
         self._runs = False
         if self._stuck or not (settled or self._leaves):
             self._failures.append(now)
             # The first is replaced at once: what fails mostly fails once.
-            pause = self._limits.first_pause * 2 ** (self._in_a_row - 1) if self._in_a_row else 0.0
-            self._in_a_row += 1
+            pause = self._limits.first_pause * 2 ** (self.in_a_row - 1) if self.in_a_row else 0.0
+            self.in_a_row += 1
             self._until = now + min(pause, self._limits.longest_pause)
         else:
-            self._in_a_row = 0
+            self.in_a_row = 0
             self._until = now
 
     def decide(self, now: float) -> Do:
         self._failures = [at for at in self._failures if now - at < self._limits.window]
         if not self._runs:
-            if len(self._failures) >= self._limits.failures:
+            if len(self._failures) >= self._limits.failures or self.in_a_row >= self._limits.in_a_row:
                 return Do.GIVE_UP
             return Do.START if now >= self._until else Do.NOTHING
         if now < self._until or self._doomed:

@@ -15,6 +15,7 @@ import trio
 from paddleflow_core.model import mount as model
 from paddleflow_core.model.stores import HELD
 
+from .. import cgroup
 from .. import configuration as configured
 from ..cache.claim import STAGING, Claim, claim
 from ..cache.disk import Disk
@@ -54,7 +55,6 @@ _SHARE: Final = 2
 _FILES: Final = 10_000_000
 _MEMORY_SHARE: Final = 4
 _EVERY: Final = 1.0  # seconds between two lines that tell how far it is
-_CGROUP: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 class _Made(NamedTuple):
@@ -245,15 +245,11 @@ def _limits(folder: Path, wanted: Configuration) -> Limits:
 
 
 def _memory(wanted: int) -> int:
-    """No more than a part of what the container may have."""
-    for name in _CGROUP:
-        try:
-            limit = Path(name).read_text(encoding="ascii").strip()
-        except OSError:
-            continue
-        if limit.isdecimal() and int(limit) // _MEMORY_SHARE < wanted:
-            _LOG.info(
-                "the memory tier is smaller than was asked for, by the container's limit", extra=facts(limit=limit)
-            )
-            return int(limit) // _MEMORY_SHARE
-    return wanted
+    """No more than a part of what the container or unit may have."""
+    limit = cgroup.limit()
+    if limit is None or limit // _MEMORY_SHARE >= wanted:
+        return wanted
+    _LOG.info(
+        "the memory tier is smaller than was asked for, by the container's or unit's limit", extra=facts(limit=limit)
+    )
+    return limit // _MEMORY_SHARE

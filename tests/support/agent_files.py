@@ -27,6 +27,7 @@ from paddleflow_fuse.worker.serve import main
 from paddleflow_fuse.worker.service import Given, Unsaved
 
 PATIENCE = 120
+_HOARD = 1 << 20
 
 
 class Files(Operations):
@@ -39,6 +40,7 @@ class Files(Operations):
         self.session = given.session
         self.dirty: set[bytes] = set()
         self.answered = 0
+        self._hoarded: list[bytes] = []
 
     # --- names ---------------------------------------------------------------------------------
 
@@ -99,6 +101,8 @@ class Files(Operations):
         self.opens.get(handle)
         if path.name == "crash":
             os.kill(os.getpid(), signal.SIGKILL)
+        while path.name == "hog":
+            self._hoarded.append(b"x" * _HOARD)
         if path.name.startswith("slow"):
             return self._slow(path, offset, size)
         return self._read(path, offset, size)

@@ -29,7 +29,7 @@ from tools import tree
 PATIENCE = 60
 WORKER = [sys.executable, "-P", "-m", "tests.support.agent_files"]
 SMALL = {f"small{place}": 4096 for place in range(8)}
-SIZES = {**SMALL, "big": 1 << 20, "slow": 5000, "crash": 10}
+SIZES = {**SMALL, "big": 1 << 20, "slow": 5000, "crash": 10, "hog": 10}
 _MARK = "PADDLEFLOW_TEST_AGENT"
 Found = TypeVar("Found")
 

@@ -114,12 +114,53 @@ def test_who_is_stuck_again_and_again_is_given_up() -> None:
 
 def test_failures_are_forgotten_in_time() -> None:
     watch, now = Watch(LIMITS, 0), 0.0
-    for _failure in range(50):
+    for _failure in range(LIMITS.in_a_row - 1):
         assert watch.decide(now) is Do.START
         watch.started(now)
         watch.ended(now)
         now += LIMITS.window / (LIMITS.failures - 1)
         assert watch.decide(now) is not Do.GIVE_UP
+
+
+def lives(watch: Watch, now: float, seconds: float) -> float:
+    """One that serves for so long and then fails; when the next may begin."""
+    watch.started(now)
+    watch.ready(now)
+    for beat in range(int(seconds)):
+        watch.beat(now + beat)
+    watch.ended(now + seconds, by_itself=True)
+    return now + seconds
+
+
+def test_who_fails_slowly_again_and_again_is_given_up_too() -> None:
+    watch, now, pauses = Watch(LIMITS, 0), 0.0, []
+    while watch.decide(now) is Do.START:
+        now = lives(watch, now, LIMITS.window / 2)
+        pauses.append(watch.due() - now)
+        now = watch.due()
+        assert watch.failures < LIMITS.failures
+    assert watch.decide(now) is Do.GIVE_UP
+    assert len(pauses) == watch.in_a_row == LIMITS.in_a_row
+    assert pauses == pytest.approx([0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5])
+
+
+@pytest.mark.parametrize("between", ["serves long", "is killed by others", "leaves"])
+def test_who_fails_now_and_then_is_replaced_at_once_for_ever(between: str) -> None:
+    watch, now = Watch(LIMITS, 0), 0.0
+    for _failure in range(3 * LIMITS.in_a_row):
+        assert watch.decide(now) is Do.START
+        now = lives(watch, now, LIMITS.window if between == "serves long" else LIMITS.window / 2)
+        assert watch.due() == now
+        if between == "serves long":
+            continue
+        assert watch.decide(now) is Do.START
+        watch.started(now)
+        watch.ready(now)
+        now += LIMITS.settled
+        if between == "leaves":
+            watch.leaves(now, 1)
+        watch.ended(now)
+        now += LIMITS.window / LIMITS.failures
 
 
 def test_a_worker_that_served_makes_the_next_begin_at_once() -> None:

@@ -9,23 +9,15 @@ from typing import Any
 
 import pytest
 import trio
+from paddleflow_fuse import cgroup
 from paddleflow_fuse.cache.store import Store
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.worker.filesystem import begin
 from paddleflow_fuse.worker.service import Given
 
 
-@pytest.mark.parametrize("is_over", [True, False])
-def test_only_at_the_end_of_a_mount_the_cache_is_brought_to_the_disk(
-    tmp_path: Path, region: Region, monkeypatch: pytest.MonkeyPatch, is_over: bool
-) -> None:
-    """Which takes as long as whatever else waits for that disk: clients wait for the worker that comes after this one."""
-    synced: list[Store] = []
-
-    def sync(store: Store) -> None:
-        synced.append(store)
-
-    monkeypatch.setattr(Store, "sync", sync)
+def given(tmp_path: Path, region: Region) -> Given:
+    """Of a folder of the machine, with a cache."""
     (tmp_path / "data").mkdir()
     options = {"data-cache-path": str(tmp_path / "cache"), "meta-cache-driver": "disk"}
     told = {
@@ -33,10 +25,24 @@ def test_only_at_the_end_of_a_mount_the_cache_is_brought_to_the_disk(
         "mounted_ns": 0, "run": str(tmp_path / "run"),
     }  # fmt: skip
     session: Any = SimpleNamespace(agreed=SimpleNamespace(passthrough=False), unbind=lambda _number: False, doubt=None)
-    given = Given(region, session, told, {}, lambda _name, _descriptor: None)
+    return Given(region, session, told, {}, lambda _name, _descriptor: None)
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+def test_only_at_the_end_of_a_mount_the_cache_is_brought_to_the_disk(
+    tmp_path: Path, region: Region, monkeypatch: pytest.MonkeyPatch, is_over: bool
+) -> None:
+    """Which takes its time: clients wait for the worker that comes after this one."""
+    synced: list[Store] = []
+
+    def sync(store: Store) -> bool:
+        synced.append(store)
+        return True
+
+    monkeypatch.setattr(Store, "sync", sync)
 
     async def serve() -> None:
-        async with begin(given) as served:
+        async with begin(given(tmp_path, region)) as served:
             if is_over:
                 served.over()
 
@@ -44,3 +50,19 @@ def test_only_at_the_end_of_a_mount_the_cache_is_brought_to_the_disk(
     assert bool(synced) == is_over
     (mark,) = (tmp_path / "cache").glob("*/*/names-well")
     assert ("disk" in mark.read_text()) == is_over
+
+
+@pytest.mark.parametrize(("limit", "budget"), [(None, 512 << 20), (4 << 30, 512 << 20), (512 << 20, 128 << 20)])
+def test_the_memory_tier_has_at_most_a_quarter_of_what_may_be_had(
+    tmp_path: Path, region: Region, monkeypatch: pytest.MonkeyPatch, limit: int | None, budget: int
+) -> None:
+    """D-38."""
+    monkeypatch.setattr(cgroup, "limit", lambda: limit)
+    told: list[dict[str, Any]] = []
+
+    async def serve() -> None:
+        async with begin(given(tmp_path, region)) as served:
+            told.append(served.status())
+
+    trio.run(serve)
+    assert told[0]["memory"]["budget"] == budget
