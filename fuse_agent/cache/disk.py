@@ -237,7 +237,7 @@ class Disk:
     def close(self, lasts: bool = True) -> None:
         """After the last has filled. What is open stays so until it is closed.
 
-        :param lasts: all is on the disk then, which may take a while; else it is believed by who begins before the machine dies
+        :param lasts: all is on the disk then, unless others have much to write; else it is believed by who begins before the machine dies
         """
         self._keeper.end(lasts)
 

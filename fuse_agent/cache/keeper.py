@@ -69,8 +69,7 @@ class Keeper:
         if not well or not written:
             return  # the next one counts
         try:
-            if lasts:
-                self._store.sync()
+            lasts = lasts and self._store.sync()
             self._write_state(lasts, clean=lasts, ended=True)
         except OSError as error:
             _LOG.warning("The cache in %s is compared with its checksums next time: %s", room.folder, error)

@@ -112,7 +112,7 @@ class Content:
 
     async def fetch_all(self) -> None:
         """All of it, as far as there is room to keep it."""
-        await self._verify()
+        await self.verify()
         if self._ahead:
             await self._ahead.result()
         largest = self._keeper.largest
@@ -141,13 +141,14 @@ class Content:
             self._ahead.land()
             self._ahead = None
 
-    async def _verify(self) -> None:
+    async def verify(self) -> None:
+        """What is doubtful is compared."""
         if self.is_doubtful:
             await self._keeper.work.once((self.digest, "verify"), partial(self._keeper.verify, self))
 
     async def _read_later(self, asked: Range, window: int) -> bytes | memoryview:
         """Once what is there already is known, or has come."""
-        await self._verify()
+        await self.verify()
         if self._ahead:
             await self._ahead.result()
         self._fetch(asked, window)

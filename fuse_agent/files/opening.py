@@ -151,6 +151,7 @@ class Opening:
 
     async def _open_now(self, caller: Caller, node: int) -> Handle:
         content = self._contents.of(node)
+        await content.verify()
         missed = not self._is_ready(content)
         self.fetch_after(node, missed)
         if missed:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paddleflow_fuse.cache import store
 from paddleflow_fuse.cache.keeper import Keeper
 from paddleflow_fuse.cache.pieces import PIECE
 from paddleflow_fuse.cache.store import Store
@@ -247,7 +248,38 @@ def test_files_that_nobody_knew_when_the_machine_died_are_not_believed_after_ano
     assert '"doubt": false' in (folder / "state").read_text()
 
 
-def test_a_clean_end_is_believed_by_the_next_run_of_the_machine(folder: Path) -> None:
+def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dirty: int, under_way: int) -> None:
+    """So many kilobytes for the disks of the machine, whoever wrote them."""
+    told = tmp_path / "meminfo"
+    told.write_text(f"MemTotal: 4096 kB\nDirty:  {dirty} kB\nWriteback:  {under_way} kB\nHugePages_Total:       0\n")
+    monkeypatch.setattr(store, "_MEMORY", told)
+
+
+@pytest.mark.parametrize("much", [(300_000, 0), (0, 300_000), (150_000, 150_000)])
+def test_an_end_does_not_wait_for_what_others_write_and_then_a_machine_that_died_is_asked_for_checksums(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, much: tuple[int, int]
+) -> None:
+    waits(tmp_path, monkeypatch, *much)
+    monkeypatch.setattr(store._LIBC, "syncfs", lambda _root: pytest.fail("the disk is waited for"))
+    with opened(folder, boot="first") as disk:
+        keep(disk, "small", FILES["small"])
+        keep(disk, "one", FILES["one"])
+    with monkeypatch.context() as patched:
+        patched.setattr(Keeper, "_count", lambda _keeper: pytest.fail("what ended well was counted"))
+        with opened(folder, boot="first") as disk:
+            assert is_right(disk, "small", FILES["small"])
+    flip(object_of(folder, "small", FILES["small"]))
+    with opened(folder, boot="second") as disk:
+        assert not is_right(disk, "small", FILES["small"])
+        assert not disk.verify(key_of("small", FILES["small"]))
+        assert disk.verify(key_of("one", FILES["one"]))
+        assert is_right(disk, "one", FILES["one"])
+
+
+def test_a_clean_end_is_believed_by_the_next_run_of_the_machine(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits(tmp_path, monkeypatch, 5000, 300)
     with opened(folder, boot="first") as disk:
         keep(disk, "small", FILES["small"])
         half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)

@@ -119,6 +119,27 @@ def test_who_reads_in_order_costs_few_large_requests(region: Region, tmp_path: P
     assert all(size == 4 for offset, size in late if 24 <= offset < 44), late
 
 
+def test_after_the_machine_died_an_open_compares_what_is_there_and_fetches_nothing(
+    region: Region, tmp_path: Path
+) -> None:
+    async def begin(mount: Mount) -> None:
+        await mount.reads(0, MIB)
+        await mount.fetched()
+
+    async def again(mount: Mount) -> None:
+        await mount.reads(0, MIB)
+
+    with opened(tmp_path / "cache", boot="first") as disk:
+        before, _memory = run(region, begin, disk=disk, ahead=0)
+    (tmp_path / "cache/state").unlink()  # as it is of a machine that died before it was brought to the disk
+    other = Region.create()
+    with opened(tmp_path / "cache", boot="second") as disk:
+        after, _memory = run(other, again, disk=disk, ahead=0)
+    other.close()
+    assert sum(size for _offset, size in before.reads) < SIZE / 2
+    assert after.reads == []
+
+
 def test_of_what_was_read_in_order_memory_keeps_a_share(region: Region) -> None:
     _source, memory = run(region, in_order, memory=64 * MIB)
     assert memory.used < 16 * MIB
