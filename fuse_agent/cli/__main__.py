@@ -73,6 +73,8 @@ def _run(given: argparse.Namespace) -> int:
 def _umount(given: argparse.Namespace) -> int:
     if given.force:
         return _take_away(given.point)
+    status = last(given.run, given.point, "status")
+    agent, device = status["pid"], status["mount"]["device"]
     stored: dict[str, Any] = {}
     for stored in ask(given.run, given.point, "save", progress=True):
         if stored.get("left"):
@@ -86,8 +88,6 @@ def _umount(given: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return UNSAVED
-    status = last(given.run, given.point, "status")
-    agent, device = status["pid"], status["mount"]["device"]
     try:
         unmount(given.point)
     except PointError as error:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CONNECT = 5.0
+# A supervisor waits for nobody, so that it says how it is whatever its worker does.
+_STATUS = 10.0
 
 
 def own(root: str, variable: str, home: str) -> Path:
@@ -42,11 +44,15 @@ def ask(run: Path, point: Path, do: str, **given: Any) -> Iterator[dict[str, Any
     :raises AskError:
     """
     try:
-        yield from asked(address(run, _real(point)), do, **given)
+        yield from asked(address(run, _real(point)), do, _STATUS if do == "status" else None, **given)
     except (FileNotFoundError, ConnectionRefusedError):
         raise GoneError(f"No agent serves {point}. See what is mounted: findmnt -t fuse.paddleflow") from None
     except PermissionError:
         raise AskError(f"Only who mounted {point}, or root, may ask its agent.") from None
+    except TimeoutError:
+        raise AskError(
+            f"The agent of {point} is there and does not answer within {_STATUS:g} s: it is stopped, or stuck. See its log; then let it go on, or end it."
+        ) from None
     except ConnectionError:
         raise GoneError(f"The agent of {point} ended before it answered.") from None
 

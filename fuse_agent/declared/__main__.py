@@ -24,7 +24,7 @@ from ..files.folders import caches
 from . import exporter
 from .agents import TroubleError
 from .decide import Agent, Step, Wanted, is_due, is_ours
-from .machine import Machine, Places, remove_empty, waits
+from .machine import Machine, Places, real, remove_empty, waits
 from .services import Runit, Services, Systemd
 
 if TYPE_CHECKING:
@@ -88,27 +88,34 @@ def up(task: _Task) -> None:
     _kernel(task)
     if not task.check:
         task.services.reload()
-    there, known = task.machine.agents(), task.machine.declared()
+    (there, silent), known = task.machine.agents(), task.machine.declared()
+    left = {one.socket: one for one in silent}
     release, remade = task.places.releases / task.plan["release"], set[str]()
     for one in task.plan["mounts"]:
         point = one["point"] or known.get(one["name"], {}).get("point", "")
-        wanted = Wanted(one["name"], one["state"], _real(point), one["digest"])
+        wanted = Wanted(one["name"], one["state"], real(point), one["digest"])
+        if task.machine.socket(wanted.point) in left:
+            continue
         agent = _of(wanted.name, there) or next((found for found in there if found.point == wanted.point), None)
         anew = agent is not None and not agent.goes_on and is_due(agent, str(task.places.releases), release.name)
         remade |= {agent.socket} if agent and anew else set()
         task.tried(partial(task.machine.bring, wanted, agent, anew))
-    for agent in there if task.check else task.machine.agents():
+    there, silent = (there, []) if task.check else task.machine.agents(but=left)
+    for agent in there:
         if agent.socket not in remade and is_due(agent, str(task.places.releases), release.name):
             task.tried(partial(task.machine.move, agent, release))
     task.tried(partial(_exporter, task, task.plan["exporter"]))
+    task.problems += map(task.machine.silence, [*left.values(), *silent])
 
 
 def down(task: _Task) -> None:
     """Nothing is unmounted before all of it is stored, and nothing removed before all of it is unmounted."""
     machine, known = task.machine, task.machine.declared()
-    ours = [agent for agent in machine.agents() if is_ours(agent, str(task.places.releases))]
+    there, silent = machine.agents()
+    ours = [agent for agent in there if is_ours(agent, str(task.places.releases))]
     roots, served = list(machine.roots()), {agent.point for agent in ours}
     if not task.force:
+        task.problems += map(machine.silence, silent)  # what they hold nobody knows
         for agent in ours:
             task.tried(partial(machine.require_stored, agent))
         task.problems += [
@@ -124,9 +131,11 @@ def down(task: _Task) -> None:
             wanted = Wanted(agent.name, "unmounted", agent.point, "")
             task.tried(partial(machine.bring, wanted, agent))
     for name, one in known.items():
-        wanted = Wanted(name, "absent", _real(one.get("point", "")), "")
+        wanted = Wanted(name, "absent", real(one.get("point", "")), "")
         task.tried(partial(machine.bring, wanted, _of(name, ours)))
     task.tried(partial(_exporter, task, []))
+    declared = {machine.socket(real(one.get("point", ""))) for one in known.values()}
+    task.problems += [machine.silence(one) for one in silent if one.socket not in declared]
     if not task.problems:
         _remove(task, roots)
 
@@ -176,11 +185,6 @@ def _delete(path: Path) -> None:
 
 def _of(name: str, there: list[Agent]) -> Agent | None:
     return next((agent for agent in there if agent.name == name), None)
-
-
-def _real(point: str) -> str:
-    """As an agent says it; without a look at the mount itself, which may hang."""
-    return str(Path(os.path.realpath(Path(point).parent), Path(point).name)) if point else ""
 
 
 _VERBS: Final = {"up": up, "down": down}

@@ -21,13 +21,15 @@ from ..cli.mount import living
 from ..files.folders import caches
 from ..session.mount import TYPE, MountError, mounts, unmount
 from ..supervisor.holders import holders
+from ..supervisor.status import address
 from . import agents as found_agents
-from .agents import TroubleError, ask, document, status, unsaved, until
+from .agents import ANSWER, TroubleError, ask, document, status, unsaved, until
 from .decide import Agent, Step, Wanted, count, some, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
+    from .agents import Silent
     from .services import Services
 
 
@@ -68,8 +70,24 @@ class Machine:
         self.did: list[str] = []
         self.kept: list[str] = []
 
-    def agents(self) -> list[Agent]:
-        return found_agents.agents(self._places.run)
+    def agents(self, but: Container[str] = ()) -> tuple[list[Agent], list[Silent]]:
+        """Those that answer, and those that do not.
+
+        :param but: sockets of those that are not asked
+        """
+        return found_agents.agents(self._places.run, min(self.patience, ANSWER), but)
+
+    def socket(self, point: str) -> str:
+        """Where the agent of what is mounted there answers."""
+        return str(address(self._places.run, Path(point)))
+
+    def silence(self, one: Silent) -> str:
+        """For a person: it cannot say itself what it serves."""
+        points = [mounted.point for mounted in mounts() if mounted.type == TYPE]
+        points += [real(found.get("point", "")) for found in self.declared().values()]
+        point = next((point for point in points if self.socket(point) == one.socket), "")
+        who = f"The agent of {point}" if point else f"The agent at {one.socket}"
+        return f"{who} does not answer ({one.why}), and was left alone. {one.remedy}"
 
     def declared(self) -> dict[str, dict[str, Any]]:
         """What lies there of each, by name."""
@@ -147,8 +165,11 @@ class Machine:
         self._services.start(wanted.name)
 
         def settled() -> str:
-            there = any(one.label == wanted.label and one.serves for one in self.agents())
-            return "mounted" if there else "failed" if self._services.has_failed(wanted.name) else ""
+            with suppress(AskError, OSError, ValueError, LookupError):  # nobody answers there yet
+                one = status(self.socket(wanted.point))
+                if one.label == wanted.label and one.serves:
+                    return "mounted"
+            return "failed" if self._services.has_failed(wanted.name) else ""
 
         if until(settled, self.patience) != "mounted":
             raise TroubleError(
@@ -314,6 +335,11 @@ def is_dead(point: str, seconds: float) -> bool:
     thread.start()
     thread.join(seconds)
     return bool(found) and found[0] in _DEAD
+
+
+def real(point: str) -> str:
+    """As an agent says it; without a look at the mount itself, which may hang."""
+    return str(Path(os.path.realpath(Path(point).parent), Path(point).name)) if point else ""
 
 
 def _device(point: str) -> str:

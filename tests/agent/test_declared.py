@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from paddleflow_core.model.mount import digest
@@ -17,7 +18,7 @@ from paddleflow_fuse.declared.decide import Wanted
 from paddleflow_fuse.declared.machine import Machine, Places
 from paddleflow_fuse.declared.services import Runit
 
-from tests.support.agent_command import Command
+from tests.support.agent_command import Command, command
 from tests.support.granted import until
 
 PATIENCE = 30.0
@@ -70,11 +71,11 @@ def test_what_may_change_does_under_who_uses_it(agent: Command, source: Path, tm
     wanted = declare()
     words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run), "run", str(file)]
     with subprocess.Popen(words) as begun:
-        until("it is served", lambda: any(found.label == wanted.label and found.serves for found in one.agents()))
+        until("it is served", lambda: any(found.label == wanted.label and found.serves for found in one.agents()[0]))
         before = agent.status()
         with (agent.point / "file").open("rb", buffering=0) as held:
             wanted = declare(**{"memory-cache-size": "64Mi", "log-level": "DEBUG"})
-            (there,) = one.agents()
+            ((there,), _silent) = one.agents()
             one.bring(wanted, there)
             assert held.read() == b"content"
         assert one.did == [f"changed the options of corpus on {agent.point}"]
@@ -82,7 +83,7 @@ def test_what_may_change_does_under_who_uses_it(agent: Command, source: Path, tm
         assert (after["pid"], after["mount"]["device"]) == (before["pid"], before["mount"]["device"])
         assert after["worker_pid"] != before["worker_pid"]
         assert [said["worker"]["memory"]["budget"] >> 20 for said in (before, after)] == [32, 64]
-        (there,) = one.agents()
+        ((there,), _silent) = one.agents()
         one.bring(wanted, there)
         assert len(one.did) == 1
         assert len(list(agent.cache.glob("*/*"))) == 1
@@ -103,3 +104,47 @@ def test_what_goes_leaves_nothing_for_systemd(tmp_path: Path) -> None:
     one = Machine(places, Runit(tmp_path, tmp_path / "log"), PATIENCE, check=False, force=False)
     one.bring(Wanted("one", "absent", "", ""), None)
     assert [path.name for path in (tmp_path / "etc/systemd/system").iterdir()] == ["paddleflow-fuse@two.service.d"]
+
+
+def brought(agent: Command, folder: Path, verb: str, points: dict[str, Path], **more: Any) -> dict[str, Any]:
+    """What the role's program says of it."""
+    mounts = [{"name": name, "state": "unmounted", "point": str(point), "digest": ""} for name, point in points.items()]
+    plan = {
+        "check": False, "force": False, "supervisor": "runit", "patience": 3, "parameters": {}, "release": "1", "exporter": [], "mounts": mounts,
+        "base": str(folder / "base"), "log": str(folder / "log"), "config": str(folder / "etc/paddleflow/fuse"), "run": str(agent.run),
+        "removes": [], "empties": [],
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "paddleflow_fuse.declared", verb], input=json.dumps({**plan, **more}), capture_output=True,
+        text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_who_is_silent_holds_up_no_other_and_is_named_with_what_to_do(
+    agent: Command, source: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    with command(tmp_path / "other") as other:
+        other.run = agent.run
+        for one in (agent, other):
+            one.mount(f"local:/{source}")
+        points = {"silent": agent.point, "speaking": other.point}
+        process = agent.status()["pid"]
+        os.kill(process, signal.SIGSTOP)
+        try:
+            said = brought(agent, tmp_path / "machine", "up", points)
+            taken = brought(agent, tmp_path / "machine", "down", points, check=True)
+        finally:
+            os.kill(process, signal.SIGCONT)
+        assert said["did"] == [f"unmounted speaking from {other.point}"]
+        for answer in (said, taken):
+            (problem,) = (problem for problem in answer["problems"] if str(agent.point) in problem)
+            assert f"The agent of {agent.point} does not answer" in problem
+            assert f"kill -CONT {process}, and run again" in problem
+        assert taken["did"] == []
+        assert agent.point.is_mount()
+        assert brought(agent, tmp_path / "machine", "up", points)["problems"] == []
+        assert not agent.point.is_mount()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from paddleflow_fuse.cli.ask import AskError, GoneError, asked, last
 from paddleflow_fuse.cli.exporter import collected
-from paddleflow_fuse.declared.agents import TroubleError, agents, ask, unsaved
+from paddleflow_fuse.declared.agents import agents, ask, unsaved
 from paddleflow_fuse.declared.decide import Agent
 from paddleflow_fuse.supervisor.status import address
 
@@ -60,8 +60,8 @@ def test_what_is_wrong_is_said_by_the_agent(tmp_path: Path) -> None:
     with answering(tmp_path, {"error": "it cannot", "done": True}) as path:
         with pytest.raises(AskError, match="it cannot"):
             ask(str(path), "any")
-        with pytest.raises(TroubleError, match="it cannot"):
-            agents(tmp_path)
+        found, (silent,) = agents(tmp_path, 1.0, ())
+        assert (found, silent.socket, silent.why) == ([], str(path), "it cannot")
         agent = Agent(str(path), str(POINT), "", 1, 2, True, ("", ""))
         assert unsaved(agent, 1.0, iter(())) == ["not known (it cannot)"]
 
@@ -72,7 +72,7 @@ def test_who_ends_before_the_last_line_is_gone(tmp_path: Path) -> None:
             ask(str(path), "any")
         with pytest.raises(GoneError, match="ended before"):
             last(tmp_path, POINT, "any")
-        assert agents(tmp_path) == []
+        assert agents(tmp_path, 1.0, ()) == ([], [])
 
 
 def test_metrics_are_those_of_the_agents_that_answer(tmp_path: Path) -> None:
