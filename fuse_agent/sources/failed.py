@@ -14,6 +14,7 @@ class Failure(NamedTuple):
     remedy: str
     status: int = 0  # 0 without an answer
     again: bool = False  # worth another try
+    login: bool = False  # nobody was let in
 
     def told(self, operation: str, path: bytes, place: str, tries: int) -> OSError:
         often = f" after {tries} tries" if tries > 1 else ""

@@ -9,18 +9,25 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.support.agent_command import command
+from tests.support.agent_command import Command, command
+from tests.support.granted import until
 from tests.support.hadoop import Hadoop, hadoop
 from tests.support.kerberos import REALM, Realm, realm
 from tests.support.ports import held_port
+from tests.support.relay import Relay, closing
 from tests.support.shown import assert_nowhere
 
 pytestmark = pytest.mark.extended  # half a minute, and a KDC
+
+LIFE = 10  # seconds of a ticket
 
 
 class Secure:
@@ -29,6 +36,7 @@ class Secure:
     """
 
     def __init__(self, cluster: Hadoop, there: Realm, keytab: Path) -> None:
+        self.port = cluster.port
         self.url = f"hdfs://localhost:{cluster.port}/"
         self.keytab = keytab
         self.given = {
@@ -110,6 +118,67 @@ def test_a_cluster_is_mounted_by_a_key_table(secure: Secure, tmp_path: Path) -> 
         assert not [word for word in words if word in agent.said()]
     left = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes()[:2] == b"\x05\x02"]
     assert left == []  # no key table was written
+
+
+class Short(NamedTuple):
+    """A mount by tickets that end soon.
+
+    :ivar relay: to the name node
+    """
+
+    agent: Command
+    principal: str
+    relay: Relay
+
+    def outlives(self, seconds: float) -> None:
+        """It is used all the time, and each question is the cluster's to answer."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.writes_and_reads()
+
+    def writes_and_reads(self) -> None:
+        data = os.urandom(1000)
+        (self.agent.point / "short").write_bytes(data)
+        self.agent("clear", str(self.agent.point))
+        assert (self.agent.point / "short").read_bytes() == data
+
+
+@pytest.fixture
+def short(secure: Secure, there: Realm, tmp_path: Path) -> Iterator[Short]:
+    principal = f"hdfs/{tmp_path.name}"  # who is the same user as hdfs/localhost
+    keytab = there.keytab(principal, seconds=LIFE)
+    with closing(lambda: Relay(("localhost", secure.port))) as relay, command(tmp_path) as agent:
+        url = f"hdfs://localhost:{relay.port}/"
+        agent.mount(
+            url, options={**secure.given, "principal": principal}, secrets={"keyTabData": secure.secret(keytab)}
+        )
+        yield Short(agent, principal, relay)
+
+
+def test_a_mount_outlives_its_ticket_and_gets_another_by_its_key_table(short: Short, there: Realm) -> None:
+    short.outlives(2 * LIFE)  # by the connections that it has, too
+    before = there.logins(short.principal)
+    assert before
+    assert short.relay.cut()
+    short.writes_and_reads()
+    assert there.logins(short.principal) > before
+
+
+def test_a_realm_that_is_away_when_a_ticket_has_ended_is_waited_for(short: Short, there: Realm) -> None:
+    there.stop()
+    try:
+        short.outlives(2 * LIFE)  # who is let in needs no ticket
+        assert short.relay.cut()
+        before = short.relay.connections
+        with ThreadPoolExecutor(1) as waits:
+            done = waits.submit(short.writes_and_reads)
+            until("it comes again, without a ticket", lambda: short.relay.connections > before + 3)
+            assert not done.done()
+            there.start()
+            done.result(60)
+    finally:
+        there.stop()
+        there.start()
 
 
 def test_another_user_is_let_in_but_may_not_write(secure: Secure, there: Realm) -> None:

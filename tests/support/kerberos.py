@@ -25,6 +25,8 @@ class Realm:
         self.folder = folder
         self.port = 0
         self.config = folder / "krb5.conf"
+        self.log = folder / "kdc.log"
+        self._process: subprocess.Popen[bytes] | None = None
         self.environment = {
             **os.environ, "KRB5_CONFIG": str(self.config), "KRB5_KDC_PROFILE": str(folder / "kdc.conf"),
         }  # fmt: skip
@@ -39,15 +41,37 @@ class Realm:
         )
         (self.folder / "kdc.conf").write_text(
             f"[kdcdefaults]\n kdc_listen = {place}\n kdc_tcp_listen = {place}\n[realms]\n {REALM} = {{\n"
-            f"  database_name = {self.folder}/principal\n  key_stash_file = {self.folder}/stash\n }}\n",
+            f"  database_name = {self.folder}/principal\n  key_stash_file = {self.folder}/stash\n }}\n"
+            f"[logging]\n kdc = FILE:{self.log}\n",
             encoding="utf-8",
         )
 
-    def keytab(self, *principals: str) -> Path:
-        """Of new ones."""
+    def start(self) -> None:
+        """The KDC."""
+        output = self.folder / "output"
+        with output.open("ab") as file:
+            self._process = subprocess.Popen(["krb5kdc", "-n"], env=self.environment, stdout=file, stderr=file)
+        _wait(self, self._process, output)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(PATIENCE)
+
+    def logins(self, principal: str) -> int:
+        """How often it proved who it is, and was given a ticket for that."""
+        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        return sum("AS_REQ" in line and "ISSUE" in line and f" {principal}@{REALM} for" in line for line in lines)
+
+    def keytab(self, *principals: str, seconds: int = 0) -> Path:
+        """Of new ones.
+
+        :param seconds: that a ticket of theirs holds, where it is not the usual time
+        """
         path = self.folder / f"{principals[0].replace('/', '-')}.keytab"
+        life = f"-maxlife {seconds}s " if seconds else ""
         for one in principals:
-            self.run("kadmin.local", "-q", f"addprinc -randkey {one}")
+            self.run("kadmin.local", "-q", f"addprinc -randkey {life}{one}")
             self.run("kadmin.local", "-q", f"ktadd -k {path} {one}")
         return path
 
@@ -61,15 +85,11 @@ def realm() -> Iterator[Realm]:
         one = Realm(Path(folder))
         one.configure(_free())
         one.run("kdb5_util", "create", "-s", "-P", "planted", "-r", REALM)
-        log = one.folder / "log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(["krb5kdc", "-n"], env=one.environment, stdout=output, stderr=output)
         try:
-            _wait(one, process, log)
+            one.start()
             yield one
         finally:
-            process.terminate()
-            process.wait(PATIENCE)
+            one.stop()
 
 
 def _free() -> int:

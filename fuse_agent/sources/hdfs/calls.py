@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..base import Tell
+    from ..failed import Failure
     from .options import Options
 
 T = TypeVar("T")
@@ -77,6 +78,7 @@ class Calls:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._threads = self._idle = self._stuck = 0
         self._client: hdfs_native.Client | None = None
+        self._let_in = False  # the last who asked for it, by his ticket
         _speak_as(options.user)
         self._tickets = Tickets(options.kerberos) if options.kerberos else None
 
@@ -104,14 +106,17 @@ class Calls:
                 done = sent if status == 200 else 0
                 self._on_request(Request(operation, status, again, time.monotonic() - began, received, done))
 
+            client = None
             try:
-                answer = act(Turn(self, self._connected(), before))
+                client = self._connected()
+                answer = act(Turn(self, client, before))
             except failures.RAISED as raised:
                 if isinstance(raised, OSError) and raised.errno is not None:  # ours: the client's have no number
                     tell(failures.status(raised.errno))
                     raise
-                failure = failures.of(raised)
+                failure = self._seen(failures.of(raised), client)
             else:
+                self._let_in = True
                 tell(200, len(answer) if isinstance(answer, bytes) else 0)
                 return answer
             tell(failure.status)
@@ -120,9 +125,23 @@ class Calls:
             end = end or now + self._patience.total
             rest = min(_LONGEST, _FIRST * 2 ** (before - 1)) * (0.5 + random.random() / 2)
             if not failure.again or before >= self._patience.tries or now + rest > end:
+                self._let_in = self._let_in and not failure.login
                 raise failure.told(operation, path, self._options.place, before)
             if self._closed.wait(rest):
                 raise self._is_closed()
+
+    def _seen(self, failure: Failure, client: hdfs_native.Client | None) -> Failure:
+        """Who was let in before is let in again, by another connection: a ticket ended, or whoever gives tickets is away for a moment."""
+        if not failure.login:
+            return failure
+        self._leave(client)
+        return failure._replace(again=self._let_in)
+
+    def _leave(self, client: hdfs_native.Client | None) -> None:
+        """Whoever asks next asks by another connection."""
+        with self._lock:
+            if self._client is client:
+                self._client = None
 
     def wait(self, call: Callable[[], T]) -> T:
         """What comes of a call within its time.
@@ -145,9 +164,8 @@ class Calls:
         try:
             return done.result(self._patience.answer)
         except TimeoutError:
-            with self._lock:  # whoever asks next asks by another connection
-                if self._client is client:
-                    self._client = None
+            self._leave(client)
+            with self._lock:
                 is_left = not done.done()
                 self._stuck += is_left
             raise failures.SilentError from None

@@ -59,6 +59,9 @@ _STATUS: Final[Mapping[int, int]] = {
 }  # fmt: skip
 # All that the client says when a cluster hangs up on who comes without a ticket.
 _UNASKED: Final = "see whether the cluster is well, and whether it wants Kerberos: then give principal and keyTabData"
+# By whoever gives tickets, or who takes them. What data nodes refuse is none of it: they want no tickets.
+_LOGIN: Final = ("GSSAPIError", "SaslException")
+_TICKET: Final = "see whether the KDC can be reached from here, and whether principal and keyTabData are what it knows"
 _UNREACHED: Final = re.compile("Connection refused|lookup address|timed out|No route|unreachable", re.IGNORECASE)
 
 
@@ -84,7 +87,8 @@ def of(error: Exception) -> Failure:
     number = _NUMBERS.get(word, errno.EIO)
     if "could only be written to 0 of the" in text:
         number = errno.ENOSPC  # or no data node is there at all
-    return _told(number, said, status(number))
+    told = _told(number, said, status(number))._replace(login=word in _LOGIN)
+    return told._replace(remedy=_TICKET) if word == "GSSAPIError" else told
 
 
 def status(number: int) -> int:

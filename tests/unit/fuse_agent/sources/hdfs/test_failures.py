@@ -64,6 +64,20 @@ def test_what_may_be_otherwise_a_moment_later_is_tried_again(error: Exception, n
     assert (failure.number, failure.again) == (number, True)
 
 
+@pytest.mark.parametrize(
+    ("error", "login"),
+    [
+        (RuntimeError('GSSAPIError(GssMajorCodes(GSS_S_FAILURE), 1, "Cannot contact any KDC")'), True),
+        (remote("javax.security.sasl.SaslException", "GSS initiate failed", fatal=True), True),
+        (RuntimeError('SASLError("no common protection")'), False),
+        (remote("org.apache.hadoop.security.AccessControlException"), False),
+        (OSError("Connection refused (os error 111)"), False),
+    ],
+)
+def test_who_is_not_let_in_is_known(error: Exception, login: bool) -> None:
+    assert of(error).login == login
+
+
 def test_what_is_told_names_all_that_helps() -> None:
     failure = of(remote("org.apache.hadoop.fs.InvalidPathException", 'no \\"a:b\\"'))
     told = failure.told("create", b"a:b", "nn:8020", 2)
