@@ -146,6 +146,7 @@ class Index:
             try:
                 with closing(_connect(self._path)) as connection:
                     self._write(connection)
+                    _waits_no_more(connection)
             except sqlite3.DatabaseError as error:
                 self.failed = True
                 self._trouble(OSError(errno.EIO, f"the index cannot be written: {error}", str(self._path)))
@@ -157,6 +158,8 @@ class Index:
         while not self._ended.is_set() or self._pages:
             self._changed.wait()
             self._full.wait(_PAUSE)
+            if self._ended.is_set():
+                _waits_no_more(connection)
             self._commit_all(connection)
             self.failed = False
 
@@ -221,6 +224,11 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _waits_no_more(connection: sqlite3.Connection) -> None:
+    """At the end: what is to be on the disk then is brought there with all else, and others may write so much that this would take long."""
+    connection.execute("PRAGMA synchronous = OFF")
 
 
 def _check(connection: sqlite3.Connection) -> None:

@@ -212,7 +212,7 @@ class Store:
 
     def sync(self) -> bool:
         """All that was written, by whomever on that file system, is on the disk; or is not, where so much waits that this would take long."""
-        if _waiting() > _LITTLE:
+        if not little_waits():
             return False
         if _LIBC.syncfs(self._root):
             code = ctypes.get_errno()
@@ -253,10 +253,10 @@ class Store:
             os.close(descriptor)
 
 
-def _waiting() -> int:
-    """Bytes that wait to be written to the disks of this machine: no disk tells of its own."""
+def little_waits() -> bool:
+    """To be written to the disks of this machine, since no disk tells of its own: so that nobody waits long for what he brings there."""
     told = dict(line.split(":", 1) for line in _MEMORY.read_text(encoding="ascii").splitlines())
-    return sum(int(told[name].split()[0]) << 10 for name in ("Dirty", "Writeback"))
+    return sum(int(told[name].split()[0]) << 10 for name in ("Dirty", "Writeback")) <= _LITTLE
 
 
 def names_in(folder: int) -> list[str]:

@@ -22,6 +22,7 @@ from ..cache.disk import Disk
 from ..cache.errors import ForeignError, HeldError
 from ..cache.memory import Memory
 from ..cache.room import Limits
+from ..cache.store import little_waits
 from ..files.headroom import Headroom
 from ..files.remembered import Remembered
 from ..files.staging import Staging
@@ -202,7 +203,7 @@ async def begin(given: Given) -> AsyncIterator[Served]:
         is_well, lasts = True, served.is_over  # else clients wait for the worker after this one
     finally:
         if made.remembered is not None:
-            made.remembered.close(is_well, lasts)
+            made.remembered.close(is_well, lasts and little_waits())
         if disk is not None:
             disk.close(lasts)
     if made.cleans and served.is_over:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paddleflow_fuse.cache import store
+from paddleflow_fuse.cache import index, store
 from paddleflow_fuse.cache.keeper import Keeper
 from paddleflow_fuse.cache.pieces import PIECE
 from paddleflow_fuse.cache.store import Store
@@ -274,6 +274,24 @@ def test_an_end_does_not_wait_for_what_others_write_and_then_a_machine_that_died
         assert not disk.verify(key_of("small", FILES["small"]))
         assert disk.verify(key_of("one", FILES["one"]))
         assert is_right(disk, "one", FILES["one"])
+
+
+def test_an_end_does_not_wait_for_the_disk_of_the_index(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = list[bool]()
+
+    class Connection(sqlite3.Connection):
+        def close(self) -> None:
+            """Which writes the one file from the log."""
+            waited.append(self.execute("PRAGMA synchronous").fetchone() != (0,))
+            super().close()
+
+    def connect(path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(path, isolation_level=None, factory=Connection)
+
+    folder.mkdir()
+    monkeypatch.setattr(index, "_connect", connect)
+    index.Index(folder, 1, False, threading.Lock(), lambda error: pytest.fail(str(error))).close()
+    assert waited[-1] is False
 
 
 def test_a_clean_end_is_believed_by_the_next_run_of_the_machine(
