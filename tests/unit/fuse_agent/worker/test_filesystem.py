@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,8 @@ from paddleflow_fuse.cache import store
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.worker.filesystem import begin
 from paddleflow_fuse.worker.service import Given
+
+from tests.support.granted import until
 
 
 def given(tmp_path: Path, region: Region) -> Given:
@@ -45,6 +48,9 @@ def test_only_at_the_end_of_a_mount_the_cache_is_brought_to_the_disk(
 
     async def serve() -> None:
         async with begin(given(tmp_path, region)) as served:
+            # What ends before it has begun is looked through anew in any case.
+            settled = partial(until, "the cache has begun", lambda: served.status()["disk"]["settled"])
+            await trio.to_thread.run_sync(settled)
             if is_over:
                 served.over()
 
