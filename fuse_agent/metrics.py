@@ -60,6 +60,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "staging_bytes": Family("gauge", "What was written and lies in the staging area."),
     "dirty_bytes": Family("gauge", "What of that the source does not have."),
     "dirty_handles": Family("gauge", "Files that the source does not have as they were written."),
+    "behind_bytes_total": Family("counter", "Bytes of new files that the source was sent while they were still being written."),
     "upload_failures_total": Family("counter", "Times that the source did not take a file."),
     "spins_total": Family("counter", "Times that the loop looked for the next request before it lay down, by whether one came."),
     "spin_seconds_total": Family("counter", "Seconds of processor that this took, which are among those of cpu_usage."),

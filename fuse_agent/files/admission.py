@@ -14,6 +14,7 @@ from .headroom import no_room
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from .behind import Behind
     from .contents import Contents
     from .headroom import Headroom
     from .stage import Stage
@@ -28,13 +29,14 @@ class Admission:
         contents: Contents,
         stages: Mapping[int, Stage],
         is_written: Callable[[int], object],
+        behind: Behind,
     ) -> None:
         """
         :param stages: all there are, by their nodes
         :param is_written: whether somebody has a node open to write
         """
         self._headroom, self._work, self._contents = headroom, work, contents
-        self._stages, self._is_written = stages, is_written
+        self._stages, self._is_written, self._behind = stages, is_written, behind
         self._watched = False
 
     @property
@@ -69,8 +71,9 @@ class Admission:
     async def _watch(self) -> None:
         """Most of what is written is not written by us."""
         try:
-            while self._stages:
+            while self._stages or not self._behind.is_idle:
                 await trio.sleep(self._headroom.pause)
+                self._behind.look()
                 await self._look()
                 await self.find_missed()
         finally:

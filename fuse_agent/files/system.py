@@ -103,7 +103,7 @@ class FileSystem(Operations):
         if parts.staging is not None and not settings.read_only:
             self._writing = Writing(
                 self._nodes, self._names, self._contents, self._opens, self._source, settings, self._work,
-                parts.staging, parts.headroom,
+                parts.staging, parts.headroom, parts.metrics,
             )  # fmt: skip
             self._tree = Tree(
                 self._nodes, self._names, self._contents, self._writing, self._source, settings, self._work, self.results,

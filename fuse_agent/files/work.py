@@ -59,16 +59,20 @@ class Work:
     :ivar rows: of data that nobody waits for yet
     """
 
-    def __init__(self, nursery: trio.Nursery, at_once: int = 16, fetches: int = 8, rows: int = 8) -> None:
+    def __init__(
+        self, nursery: trio.Nursery, at_once: int = 16, fetches: int = 8, rows: int = 8, behind: int = 4
+    ) -> None:
         """
         :param nursery: of the file system: what is done for many does not end when one of them is interrupted
         :param at_once: questions and changes, each a thread
         :param fetches: of data
         :param rows: of data that nobody waits for yet
+        :param behind: parts of what is still written
         """
         self._nursery = nursery
         self._threads = trio.CapacityLimiter(at_once)
         self._storers = trio.CapacityLimiter(at_once)
+        self._behind = trio.CapacityLimiter(behind)
         self._fetchers = trio.CapacityLimiter(fetches)
         self.rows = Rows(self.begin, rows)
         self._flights: dict[Hashable, Flight] = {}
@@ -95,6 +99,15 @@ class Work:
     async def store(self, call: Callable[..., Answer], *args: Any) -> Answer:
         """The same of what may take long: other questions do not wait for it."""
         return await trio.to_thread.run_sync(partial(call, *args), limiter=self._storers)
+
+    async def send_behind(self, call: Callable[..., Answer], *args: Any) -> Answer:
+        """Of what nobody waits for, and so is not to be in the way of what is stored. At the end it is left alone."""
+        return await trio.to_thread.run_sync(partial(call, *args), limiter=self._behind, abandon_on_cancel=True)
+
+    @property
+    def is_storing(self) -> bool:
+        """Whether somebody waits for what is being stored."""
+        return self._storers.borrowed_tokens > 0
 
     async def once(self, key: Hashable, work: Callable[[], Awaitable[Answer]]) -> Answer:
         """What comes of the work, which is begun unless somebody waits for it already."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from ..metrics import Metrics
 from ..nodes.records import StaleError
 from ..opens import Mode
 from ..sources.base import UNTOLD
@@ -24,6 +25,7 @@ from . import view
 from .admission import Admission
 from .ahead import Range, joined
 from .begun import Begun
+from .behind import Behind
 from .closing import Closing
 from .contents import LARGEST
 from .headroom import Headroom
@@ -60,7 +62,7 @@ class Writing:
 
     def __init__(
         self, nodes: Nodes, names: Names, contents: Contents, opens: Opens, source: Source, settings: Settings,
-        work: Work, staging: Staging, headroom: Headroom | None = None,
+        work: Work, staging: Staging, headroom: Headroom | None = None, metrics: Metrics | None = None,
     ) -> None:  # fmt: skip
         self._nodes, self._names, self._contents, self._opens = nodes, names, contents, opens
         self._source, self._settings, self._work, self._staging = source, settings, work, staging
@@ -72,7 +74,10 @@ class Writing:
         self._closing = Closing(
             self._stages, staging.folder, nodes, contents, opens, work, self.overtaken, self.store, self.is_new
         )
-        self.admission = Admission(headroom or Headroom(staging.folder), work, contents, self._stages, opens.stage)
+        behind = Behind(self._stages, names, opens, source, work, metrics or Metrics())
+        self.admission = Admission(
+            headroom or Headroom(staging.folder), work, contents, self._stages, opens.stage, behind
+        )
         self.failures = 0
         held = {opens.stage(node): node for node in opens.nodes() if opens.stage(node)}
         left = list(staging.left())

@@ -117,6 +117,8 @@ class Abilities(NamedTuple):
     writes_anywhere: bool = False  # a part of a file can be written without the rest
     # A file is made of parts of it and of what is sent: bytes of the smallest such part; 0 is sent whole.
     patches: int = 0
+    # Of a file that is still written, parts are sent as soon as it has so many bytes; 0 is sent when it is stored.
+    behind: int = 0
     conditions: bool = False  # a file is stored over one version only in one step, whoever else writes it
     resumes: bool = False  # a rename of a folder takes many steps, and goes on where it was cut off
 
@@ -180,6 +182,18 @@ class Source(Protocol):
         :param _parts: all of the file, in order
         :raises ChangedError: also when that version is not there any more
         """
+        raise OSError(errno.EOPNOTSUPP, "this source takes files whole", path)
+
+    def send_behind(self, path: bytes, _descriptor: int) -> int:
+        """Of an open file that is still written, a part which is not likely to change any more. Nobody sees it until the file is stored,
+        which looks whether it is still so, and sends it again where it is not. Only where ``abilities.behind`` says so.
+
+        :returns: how many bytes were sent, 0 when there is no such part yet
+        """
+        raise OSError(errno.EOPNOTSUPP, "this source takes files whole", path)
+
+    def drop_behind(self, path: bytes) -> None:
+        """Nobody stores what was sent of it."""
         raise OSError(errno.EOPNOTSUPP, "this source takes files whole", path)
 
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:

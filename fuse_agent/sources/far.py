@@ -41,6 +41,7 @@ _LIVES: Final = 10.0
 # What changes nothing is asked again when a helper ended over it.
 _QUESTIONS: Final = frozenset((
     "find", "find_file", "find_new", "read", "read_replaced", "target", "xattrs", "space", "abilities", "credentials", "keep_folder",
+    "drop_behind",
 ))  # fmt: skip
 _RESUMED: Final = "rename_folder"  # by what it noted
 
@@ -124,6 +125,13 @@ class FarSource(Source):
     ) -> Found:  # fmt: skip
         found: Found = self._ask("patch", path, list(parts), version, kept, over, descriptors=(descriptor,))
         return found
+
+    def send_behind(self, path: bytes, descriptor: int) -> int:
+        sent: int = self._ask("send_behind", path, descriptors=(descriptor,))
+        return sent
+
+    def drop_behind(self, path: bytes) -> None:
+        self._ask("drop_behind", path)
 
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         found: Found = self._ask("make_folder", path, kept)

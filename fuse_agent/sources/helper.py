@@ -136,7 +136,7 @@ def _answer(
         if name == "list":
             for page in source.list(*given):
                 channel.send((page, None, requests.take()))
-        elif name in ("store", "patch"):
+        elif name in ("store", "patch", "send_behind"):
             path, *rest = given
             with _goes_on(requests, channel):
                 value = getattr(source, name)(path, descriptors[0], *rest)

@@ -54,9 +54,11 @@ class Store(Protocol):
     """Each call is one request, or as many as one object takes. What is not there is a FileNotFoundError.
 
     :ivar patches: bytes of the smallest part that an object can be made of; 0 is made whole
+    :ivar behind: bytes of a file of which some may be sent while it is still written; 0 is sent whole
     """
 
     patches: int = 0
+    behind: int = 0
 
     def head(self, key: str) -> Object: ...
 
@@ -81,6 +83,14 @@ class Store(Protocol):
         _over: bytes | None = None,
     ) -> Object:  # fmt: skip
         """See `Source.patch`."""
+        raise OSError(errno.EOPNOTSUPP, "this store takes objects whole", key)
+
+    def send_behind(self, key: str, _descriptor: int) -> int:
+        """See `Source.send_behind`. What a put says beside the content, it says at its end: so it has nothing to say."""
+        raise OSError(errno.EOPNOTSUPP, "this store takes objects whole", key)
+
+    def drop_behind(self, key: str) -> None:
+        """See `Source.drop_behind`."""
         raise OSError(errno.EOPNOTSUPP, "this store takes objects whole", key)
 
     def copy(self, old: str, new: str, metadata: Mapping[str, str] | None = None) -> None:
@@ -112,6 +122,8 @@ class ObjectSource(Source):
         self.abilities = Abilities(
             keeps=options.persist, xattrs=LONGEST_XATTRS if options.persist else 0, links=True, patches=store.patches,
             resumes=True, conditions=True,
+            # What is kept beside a file is said when an upload begins, and its time is not known before its end.
+            behind=0 if options.persist else store.behind,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -193,6 +205,12 @@ class ObjectSource(Source):
         over: bytes | None = None,
     ) -> Found:  # fmt: skip
         return self._found(self._store.patch(self._key(path), descriptor, parts, version, self._metadata(kept), over))
+
+    def send_behind(self, path: bytes, descriptor: int) -> int:
+        return self._store.send_behind(self._key(path), descriptor)
+
+    def drop_behind(self, path: bytes) -> None:
+        self._store.drop_behind(self._key(path))
 
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         self._absent(path)

@@ -17,6 +17,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials as BotoCredentials
 from botocore.credentials import ReadOnlyCredentials
 
+from .bodies import Copy
 from .failures import GarbledError
 
 if TYPE_CHECKING:
@@ -90,9 +91,16 @@ def boto(options: Options, keeper: Keeper, patience: Patience, connections: int)
         if model.name in _CONTENT or said.get("RequestPayer"):
             params.update({name: value for name, value in said.items() if name in model.input_shape.members})
 
+    client.meta.events.register("before-send.s3.UploadPart", _signed)
     if said:
         client.meta.events.register_first("before-parameter-build.s3", say)
     return client
+
+
+def _signed(request: Any, **_rest: Any) -> None:
+    """What a signature says of what is sent is taken from it, and not summed up twice."""
+    if isinstance(request.body, Copy):
+        request.body.signed(bytes(request.headers.get("X-Amz-Content-SHA256", b"")))
 
 
 def _said(objects: Objects) -> dict[str, str]:

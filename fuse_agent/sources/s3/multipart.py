@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 from concurrent.futures import wait
 from contextlib import suppress
+from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from .bodies import Copy, Slice
 from .journal import Begun
+from .options import BEHIND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from ..rates import Gate
     from .attempts import Attempts
     from .journal import Journal
+
+    Act = Callable[[str, "Part"], Mapping[str, Any]]
 
 _MIB, _GIB = 1 << 20, 1 << 30
 # The largest object of each size of parts: no object has more than 10,000.
@@ -35,6 +40,7 @@ class Sizes(NamedTuple):
 
     put: int = 16 * _MIB
     copy: int = 256 * _MIB  # S3 itself wants it above 5 GiB, but says nothing for as long as one copy takes
+    first: int = BEHIND // 2  # parts of a file that still grows; later ones are larger
 
 
 SIZES = Sizes()
@@ -64,6 +70,18 @@ class Unfinished(NamedTuple):
     begun_ns: int
 
 
+class Sent(NamedTuple):
+    """Of a part, what the store has.
+
+    :ivar sum: SHA-256
+    :ivar told: by the store, by which it is known again
+    """
+
+    size: int
+    sum: str
+    told: Mapping[str, Any]
+
+
 class Multipart:
     def __init__(
         self, boto: Any, bucket: str, attempts: Attempts, pool: Executor, journal: Journal, gate: Gate
@@ -79,12 +97,8 @@ class Multipart:
         :param over: boto3's conditions
         :returns: the new etag
         """
-        _holds(descriptor, size)
-
-        def act(upload: str, part: Part) -> Any:
-            return self._send(key, upload, part, descriptor)
-
-        return self._all(key, list(parts(size)), metadata, act, frozenset(), **over)
+        holds(descriptor, size)
+        return self._all(key, list(parts(size)), metadata, partial(self.send, key, descriptor), **over)
 
     def patch(
         self, key: str, descriptor: int, wanted: Sequence[Known], version: str, metadata: Mapping[str, str], **over: str
@@ -93,36 +107,62 @@ class Multipart:
         :param version: the quoted etag of what some parts are copied from
         :returns: the new etag
         """
-        _holds(descriptor, sum(part.size for part in wanted))
+        holds(descriptor, sum(part.size for part in wanted))
         copied = frozenset(number for number, part in enumerate(wanted, 1) if part.copied)
 
-        def act(upload: str, part: Part) -> Any:
+        def act(upload: str, part: Part) -> Mapping[str, Any]:
             if part.number in copied:
-                return self._copy(key, key, upload, part, version)
-            return self._send(key, upload, part, descriptor)
+                return self._copy(key, key, version, upload, part)
+            return self.send(key, descriptor, upload, part)
 
         numbered = [Part(number, one.offset, one.size) for number, one in enumerate(wanted, 1)]
-        return self._all(key, numbered, metadata, act, copied, **over)
+        return self._all(key, numbered, metadata, act, **over)
 
     def copy(self, old: str, new: str, version: str, size: int, metadata: Mapping[str, str]) -> None:
         """
         :param version: the quoted etag of what is copied
         """
-        wanted = list(parts(size))
-        copied = frozenset(part.number for part in wanted)
-        self._all(new, wanted, metadata, lambda upload, part: self._copy(old, new, upload, part, version), copied)
+        self._all(new, list(parts(size)), metadata, partial(self._copy, old, new, version))
 
-    def _send(self, key: str, upload: str, part: Part, descriptor: int) -> Any:
-        body = Slice(descriptor, part.offset, part.size)
-        return self._boto.upload_part(Bucket=self._bucket, Key=key, UploadId=upload, PartNumber=part.number, Body=body)
+    def begin(self, key: str, metadata: Mapping[str, str], tries: int = 0) -> str:
+        begun = self._run(
+            "CreateMultipartUpload",
+            key,
+            lambda: self._boto.create_multipart_upload(Bucket=self._bucket, Key=key, Metadata=dict(metadata)),
+            tries,
+        )
+        upload = str(begun["UploadId"])
+        self._journal.begun(Begun(key, upload))
+        return upload
 
-    def _copy(self, old: str, new: str, upload: str, part: Part, version: str) -> Any:
-        answer = self._boto.upload_part_copy(
-            Bucket=self._bucket, Key=new, UploadId=upload, PartNumber=part.number,
-            CopySource={"Bucket": self._bucket, "Key": old}, CopySourceIfMatch=version,
-            CopySourceRange=f"bytes={part.offset}-{part.offset + part.size - 1}",
-        )  # fmt: skip
-        return answer["CopyPartResult"]
+    def send(self, key: str, descriptor: int, upload: str, part: Part) -> Mapping[str, Any]:
+        self._gate.admit(part.size)
+        return _told(self._sent(key, upload, part, lambda: Slice(descriptor, part.offset, part.size)))
+
+    def send_copy(self, key: str, descriptor: int, upload: str, part: Part) -> Sent:
+        """As it is at one moment, by one try: who writes goes on meanwhile."""
+        self._gate.admit(part.size)
+        copy = Copy(os.pread(descriptor, part.size, part.offset))
+        told = self._sent(key, upload, part, copy.again, tries=1)
+        return Sent(len(copy), copy.sum or sha256(copy.getbuffer()).hexdigest(), _told(told))
+
+    def _sent(self, key: str, upload: str, part: Part, body: Callable[[], object], tries: int = 0) -> Any:
+        def act() -> Any:
+            return self._boto.upload_part(
+                Bucket=self._bucket, Key=key, UploadId=upload, PartNumber=part.number, Body=body()
+            )
+
+        return self._run("UploadPart", key, act, tries, part.size)
+
+    def _copy(self, old: str, new: str, version: str, upload: str, part: Part) -> Mapping[str, Any]:
+        def act() -> Any:
+            return self._boto.upload_part_copy(
+                Bucket=self._bucket, Key=new, UploadId=upload, PartNumber=part.number,
+                CopySource={"Bucket": self._bucket, "Key": old}, CopySourceIfMatch=version,
+                CopySourceRange=f"bytes={part.offset}-{part.offset + part.size - 1}",
+            )  # fmt: skip
+
+        return _told(self._run("UploadPartCopy", new, act)["CopyPartResult"])
 
     def abort(self, key: str, upload: str, tries: int = 0) -> None:
         """Also one that is not there any more."""
@@ -136,18 +176,18 @@ class Multipart:
         self._journal.ended(Begun(key, upload))
 
     def _all(
-        self, key: str, wanted: Sequence[Part], metadata: Mapping[str, str], act: Callable[[str, Part], Any],
-        copied: frozenset[int], **over: str,
+        self, key: str, wanted: Sequence[Part], metadata: Mapping[str, str], act: Act, **over: str
     ) -> str:  # fmt: skip
-        begun = self._run(
-            "CreateMultipartUpload",
-            key,
-            lambda: self._boto.create_multipart_upload(Bucket=self._bucket, Key=key, Metadata=dict(metadata)),
-        )
-        upload = str(begun["UploadId"])
-        self._journal.begun(Begun(key, upload))
+        return self.finish(key, self.begin(key, metadata), wanted, act, **over)
+
+    def finish(self, key: str, upload: str, wanted: Sequence[Part], act: Act, **over: str) -> str:
+        """What was begun; it is ended in any case.
+
+        :param act: has the store have a part, and says by what it is known
+        :returns: the new etag
+        """
         try:
-            done = self._parts(key, upload, wanted, act, copied)
+            done = self._parts(upload, wanted, act)
             answer = self._run(
                 "CompleteMultipartUpload",
                 key,
@@ -163,16 +203,9 @@ class Multipart:
         self._journal.ended(Begun(key, upload))
         return str(answer["ETag"])
 
-    def _parts(
-        self, key: str, upload: str, wanted: Sequence[Part], act: Callable[[str, Part], Any], copied: frozenset[int]
-    ) -> list[dict[str, Any]]:
+    def _parts(self, upload: str, wanted: Sequence[Part], act: Act) -> list[dict[str, Any]]:
         def one(part: Part) -> dict[str, Any]:
-            is_copied = part.number in copied
-            sent = 0 if is_copied else part.size
-            self._gate.admit(sent)
-            operation = "UploadPartCopy" if is_copied else "UploadPart"
-            told = self._run(operation, key, lambda: act(upload, part), sent=sent)
-            return {"PartNumber": part.number, **{name: told[name] for name in _TOLD if name in told}}
+            return {"PartNumber": part.number, **act(upload, part)}
 
         work = [self._pool.submit(one, part) for part in wanted]
         try:
@@ -186,38 +219,14 @@ class Multipart:
         return self._attempts.run(operation, key, lambda _before: act(), tries, sent)
 
 
-def _holds(descriptor: int, size: int) -> None:
+def _told(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: answer[name] for name in _TOLD if name in answer}
+
+
+def holds(descriptor: int, size: int) -> None:
+    """
+    :raises OSError: of one that is shorter
+    """
     staged = os.fstat(descriptor).st_size
     if staged < size:
         raise OSError(errno.EIO, f"the staged file has {staged} bytes, but should have {size}")
-
-
-class Slice(io.RawIOBase):
-    """A part of an open file, which others may read elsewhere at the same time."""
-
-    def __init__(self, descriptor: int, offset: int, size: int) -> None:
-        super().__init__()
-        self._descriptor, self._offset, self._size, self._place = descriptor, offset, size, 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence]
-        self._place = max(0, start + offset)
-        return self._place
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)[: max(0, self._size - self._place)]
-        done = os.preadv(self._descriptor, [view], self._offset + self._place) if view else 0
-        self._place += done
-        return done

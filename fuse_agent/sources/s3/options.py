@@ -31,6 +31,8 @@ class Patience(NamedTuple):
 PATIENT = Patience()
 # Bytes of the smallest part that an object is made of, the last excepted.
 PATCHES: Final = 5 << 20
+# Of a new file that has as many bytes, parts are sent while it is written.
+BEHIND: Final = 16 << 20
 
 
 class OptionsError(ValueError):

@@ -16,13 +16,14 @@ from ..base import ChangedError, quiet
 from ..objects import Keys, Object, Store
 from ..rates import OPEN
 from .attempts import Attempts
+from .behind import Behind
 from .clients import boto
 from .conditions import Conditions
 from .credentials import Keeper
 from .failures import GarbledError
 from .journal import NOWHERE
-from .multipart import SIZES, Multipart, Sizes, Unfinished
-from .options import PATCHES, PATIENT, Patience
+from .multipart import SIZES, Multipart, Sizes, Unfinished, holds
+from .options import BEHIND, PATCHES, PATIENT, Patience
 from .providers import provider_of
 from .quick import WRITE, Quick, new_mark, plain, quoted, seconds, version_of, whole
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from ..base import Data, Part, Tell
     from ..rates import Gates
+    from .behind import Growing
     from .credentials import Credentials, Provider
     from .journal import Journal
     from .options import Options
@@ -44,7 +46,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")
 
 
 class S3Store(Store):
-    patches = PATCHES
+    patches, behind = PATCHES, BEHIND
 
     def __init__(
         self,
@@ -71,6 +73,7 @@ class S3Store(Store):
         self._attempts = Attempts(options.bucket, keeper, patience, on_request, wait=wait)
         self._pool = ThreadPoolExecutor(_PARTS, thread_name_prefix="parts")
         self._multipart = Multipart(self._boto, options.bucket, self._attempts, self._pool, journal, gates.write)
+        self._behind = Behind(self._multipart, sizes.first)
         self._conditions = Conditions(options.bucket, self._version, on_request)
         self._gates = gates
         self._names: dict[tuple[str, bytes], str] = {}  # of versions that were replaced
@@ -160,12 +163,15 @@ class S3Store(Store):
         self, key: str, descriptor: int, size: int, metadata: Mapping[str, str], over: bytes | None, tried: str
     ) -> Object:
         parted = size > self._sizes.put
-        mark = tried or (new_mark() if parted or over is not None else "")
+        grown = self._grown(key, descriptor, size, metadata)
+        mark = grown.mark if grown else tried or (new_mark() if parted or over is not None else "")
         marked = {**metadata, WRITE: mark} if mark else dict(metadata)
         version = b""
         tries = 1
         try:
-            if parted:
+            if grown:
+                version = version_of(self._behind.finish(key, grown, descriptor, size, **_condition(over)))
+            elif parted:
                 version = version_of(self._multipart.upload(key, descriptor, size, marked, **_condition(over)))
             else:
                 data = whole(descriptor, size)
@@ -182,10 +188,19 @@ class S3Store(Store):
             if not (parted or (isinstance(error, ChangedError) and (tried or tries > 1))):
                 raise
             ours = self._ours(key, mark)
+            if ours is None and grown and isinstance(error, FileNotFoundError):
+                # Somebody ended the upload, which may have been begun long ago.
+                return self._put_over(key, descriptor, size, metadata, over, tried)
             if ours is None:
                 raise
             version = ours.version
         return self._stored(key, size, metadata, version)
+
+    def send_behind(self, key: str, descriptor: int) -> int:
+        return self._behind.send(key, descriptor)
+
+    def drop_behind(self, key: str) -> None:
+        self._behind.drop(key)
 
     def patch(
         self, key: str, descriptor: int, parts: Sequence[Part], version: bytes, metadata: Mapping[str, str],
@@ -334,6 +349,15 @@ class S3Store(Store):
             )
             return version_of(answer["ETag"])
         return self._quick.put(key, data, metadata, over)
+
+    def _grown(self, key: str, descriptor: int, size: int, metadata: Mapping[str, str]) -> Growing | None:
+        """What was sent of it while it was written, where that is of use."""
+        if size > self._sizes.put:
+            holds(descriptor, size)
+            if not metadata:
+                return self._behind.take(key)
+        self._behind.drop(key)
+        return None
 
     def _ours(self, key: str, mark: str) -> Object | None:
         with suppress(OSError):

@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from paddleflow_fuse.sources.base import Kind
 from paddleflow_fuse.sources.objects import ObjectSource
-from paddleflow_fuse.sources.s3.multipart import Slice, part_size, parts
+from paddleflow_fuse.sources.s3.bodies import Slice
+from paddleflow_fuse.sources.s3.multipart import part_size, parts
 from paddleflow_fuse.sources.s3.quick import plain
 from paddleflow_fuse.sources.s3.store import S3Store
 
