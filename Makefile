@@ -137,7 +137,7 @@ collection: env ## Build the complete collection tarball into build/collection
 	@$(dev)/python -m tools.collection
 
 .PHONY: installed
-installed: env
+installed: env ## Install the collection, built from the tree, into build/installed
 	@$(dev)/python -m tools.collection --install $(INSTALLED)
 
 .PHONY: lock

@@ -19,7 +19,8 @@ from paddleflow_core.model.stores import SECRETS
 
 from .. import configuration as configured
 from ..configuration import OptionsError
-from ..sources.held import pointer
+from ..sources.held import pointer, points
+from ..sources.make import missing
 from ..supervisor.settings import LIVING
 from .ask import own
 
@@ -90,10 +91,14 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
 
     :param label: what a status is to say of where it comes from; without it, of nobody's declaration, but still of these options
     :raises OptionsError:
+    :raises MountError: what serves such a place is not installed
     """
     held = _held(secrets)
     given = {**_own(), **given}
     wanted = configured.read(url, {**given, **held})
+    if lacking := missing(wanted.place["type"], points(secrets)):
+        names = " ".join(lacking)
+        raise MountError(f"{url} needs what is not installed: {sys.executable} -m pip install {names}")
     point = Path(os.path.realpath(point.parent), point.name)
     _apart(point, wanted, secrets)
     for name in model.RETIRED:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from .held import points
 from .objects import Options
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .base import Abilities, Source, Tell
+
+
+_BUCKETS: Final = {"boto3": "boto3", "obstore": "obstore"}
+# By what each kind is served: the module, and the package that has it.
+_LIBRARIES: Final = {
+    "s3": _BUCKETS,
+    "bos": _BUCKETS,
+    "hdfs": {"hdfs_native": "hdfs-native"},
+    "sftp": {"asyncssh": "asyncssh"},
+}
+_VAULT: Final = {"hvac": "hvac"}
 
 
 class Wanted(NamedTuple):
@@ -44,6 +56,15 @@ class Leaving(Protocol):
 
 
 Left = TypeVar("Left", bound=Leaving)
+
+
+def missing(kind: str, vault: bool = False) -> list[str]:
+    """Packages that are not installed and without which nothing of that kind can be served.
+
+    :param vault: the secrets lie there
+    """
+    wanted = {"trio": "trio", **_LIBRARIES.get(kind, {}), **(_VAULT if vault else {})}
+    return [package for module, package in wanted.items() if find_spec(module) is None]
 
 
 def make(wanted: Wanted, tell: Tell) -> Source:

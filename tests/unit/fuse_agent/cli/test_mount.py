@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said before anything is mounted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from paddleflow_fuse.cli import mount
+from paddleflow_fuse.cli.__main__ import main
+from paddleflow_fuse.sources import make
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+    monkeypatch.setattr(make, "find_spec", lambda name: None if name in modules else make)
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "module", "package"),
+    [
+        ("sftp://server/data", "user=ann,insecureSkipVerify=true", "asyncssh", "asyncssh"),
+        ("hdfs://server:8020/data", "user=ann,group=staff", "hdfs_native", "hdfs-native"),
+        ("s3://bucket", "endpoint=https://store", "obstore", "obstore"),
+        ("local://srv", "", "trio", "trio"),
+    ],
+)
+def test_what_lacks_is_named_at_once_with_the_command_that_brings_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    url: str, options: str, module: str, package: str,
+) -> None:  # fmt: skip
+    without(monkeypatch, module)
+    assert main(["--run", str(tmp_path / "run"), "mount", url, str(tmp_path / "point"), "-o", options]) == 1
+    said = capsys.readouterr().err
+    assert said == f"{url} needs what is not installed: {sys.executable} -m pip install {package}\n"
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_another_kind_needs_is_not_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "asyncssh", "hdfs_native", "boto3", "obstore", "hvac", "pyfuse3")
+    assert mount.write(tmp_path, "local://srv", tmp_path / "point", {}, None).is_file()
+
+
+def test_secrets_in_vault_need_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "hvac")
+    secrets = tmp_path / "secrets.json"
+    secrets.write_text(json.dumps({"vault": {"path": "team/x", "keys": {"accessKey": "a", "secretKey": "b"}}}))
+    with pytest.raises(mount.MountError, match=r"pip install hvac$"):
+        mount.write(tmp_path, "s3://bucket", tmp_path / "point", {"endpoint": "https://store"}, secrets)
