@@ -12,7 +12,7 @@ import trio
 from .headroom import no_room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from .behind import Behind
     from .contents import Contents
@@ -30,13 +30,16 @@ class Admission:
         stages: Mapping[int, Stage],
         is_written: Callable[[int], object],
         behind: Behind,
+        settle: Callable[[], Awaitable[None]],
     ) -> None:
         """
         :param stages: all there are, by their nodes
         :param is_written: whether somebody has a node open to write
+        :param settle: waits until what was stored and closed lies staged no more
         """
         self._headroom, self._work, self._contents = headroom, work, contents
         self._stages, self._is_written, self._behind = stages, is_written, behind
+        self._settle = settle
         self._watched = False
 
     @property
@@ -51,6 +54,9 @@ class Admission:
         """
         if not self._headroom.is_fresh:
             await self._look()
+        if self._headroom.refusal:  # as was seen before the last close, it may be
+            await self._settle()
+            await self._look_anew()
         if self._headroom.refusal:
             raise no_room(self._headroom.refusal)
 
@@ -78,6 +84,12 @@ class Admission:
                 await self.find_missed()
         finally:
             self._watched = False
+
+    async def _look_anew(self) -> None:
+        """After this was asked: a look that was under way may have seen what is no more."""
+        await self._look()
+        if self._headroom.refusal:
+            await self._look()
 
     async def _look(self) -> None:
         look = partial(self._work.once, "room", partial(self._work.ask, self._headroom.look))

@@ -43,6 +43,7 @@ class Closing:
         self._stages, self._folder, self._nodes, self._contents = stages, folder, nodes, contents
         self._opens, self._work, self._overtaken = opens, work, overtaken
         self._store, self._is_new = store, is_new
+        self._leaving: dict[int, trio.Event] = {}
 
     def let_go(self, node: int) -> None:
         """Who closes it is forgotten before it is stored: who comes after a worker that dies in between has to know."""
@@ -50,11 +51,34 @@ class Closing:
         if stage is not None and not stage.seems_stored():
             stage.say_if_it_can(waits=True)
 
+    async def settle(self) -> None:
+        """Until what was stored and closed lies staged no more: who closed it may begin to write another."""
+        for one in list(self._leaving.values()):
+            await one.wait()
+
+    def _begin_to_leave(self, stage: Stage) -> None:
+        self._leaving.setdefault(stage.number, trio.Event())
+
+    def _end_to_leave(self, stage: Stage) -> None:
+        """It has gone, or stays."""
+        gone = self._leaving.pop(stage.number, None)
+        if gone is not None:
+            gone.set()
+
     async def close(self, node: int) -> None:
         """Nobody has it open for writing any more."""
         stage = self._stages.get(node)
         if stage is None:
             return
+        if stage.seems_stored():
+            self._begin_to_leave(stage)
+        try:
+            await self._close(node, stage)
+        finally:
+            if self._stages.get(node) is stage:
+                self._end_to_leave(stage)
+
+    async def _close(self, node: int, stage: Stage) -> None:
         mapped = stage.is_mapped()  # before: what is written until it is unmapped is stored, too
         try:
             await self._store(node)
@@ -118,11 +142,13 @@ class Closing:
             stage.say_if_it_can(waits=True)
             return
         del self._stages[node]
+        self._begin_to_leave(stage)
         digest = self._digest(node)
         if digest and stage.whole and stage.seems_stored() and not stage.poisoned:
             self._work.soon(partial(self._keep, stage, digest))
         else:
-            self._work.remove(stage)
+            stage.unname()
+            self._work.soon(partial(self._free, stage))
         self._nodes.unpin(node)
 
     def _digest(self, node: int) -> bytes:
@@ -142,13 +168,24 @@ class Closing:
                 stage.close()
 
         # Another worker does not wait for it: what that finds is stored, and it removes it.
-        await self._work.change(keep)
+        try:
+            await self._work.change(keep)
+        finally:
+            self._end_to_leave(stage)
+
+    async def _free(self, stage: Stage) -> None:
+        """To give the room of a large one back takes a thread its time."""
+        try:
+            await self._work.change(stage.close)
+        finally:
+            self._end_to_leave(stage)
 
     def _overtake(self, node: int, stage: Stage) -> None:
         """Once nobody has it open."""
         if self._stages.get(node) is not stage or self._opens.stage(node):
             return
         del self._stages[node]
+        self._end_to_leave(stage)
         self._overtaken.add(stage)
         self._nodes.unpin(node)
 

@@ -76,8 +76,8 @@ class Writing:
         )
         behind = Behind(self._stages, names, opens, source, work, metrics or Metrics())
         self.admission = Admission(
-            headroom or Headroom(staging.folder), work, contents, self._stages, opens.stage, behind
-        )
+            headroom or Headroom(staging.folder), work, contents, self._stages, opens.stage, behind, self._closing.settle,
+        )  # fmt: skip
         self.failures = 0
         held = {opens.stage(node): node for node in opens.nodes() if opens.stage(node)}
         left = list(staging.left())

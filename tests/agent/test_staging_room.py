@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,20 @@ def test_what_is_staged_counts_and_what_is_cached_goes_first(agent: Command) -> 
     until("there is room", lambda: _writes(agent.point / "small"))
     assert (agent.point / "cached1").read_bytes() == b"x" * MIB
     until("it is cached again", lambda: cached() >= MIB)
+
+
+def test_who_closed_what_filled_the_room_may_write_at_once(agent: Command) -> None:
+    """A close says that it is stored: nothing of it waits, whenever that was looked at last."""
+    source = mount(agent, **{"data-cache-quota": "40Mi"})
+    for size in (8 * MIB, 48 * MIB):  # what the cache takes, and what it does not
+        for number in range(3):
+            with ExitStack() as closing:
+                for part in range(48 * MIB // size):
+                    one = closing.enter_context(file(agent.point / f"large{part}", os.O_WRONLY | os.O_CREAT))
+                    os.write(one, bytes([number]) * size)
+                until("nobody begins", lambda: agent.status()["worker"]["files"]["begins_no_write"])
+            (agent.point / "small").write_bytes(b"%d of %d" % (number, size))
+            assert (source / "small").read_bytes() == b"%d of %d" % (number, size)
 
 
 @pytest.mark.parametrize("passthrough", ["true", "false"])
