@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write what is derived from the model: crds/, the schema that editors read, and the documentation of the nouns' modules.
+"""Write what is derived from the model: crds/, the schema that editors read, the options of a mount, and the documentation of the nouns' modules.
 
 `--check` writes nothing and fails when a file is stale.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from tools import module_docs, schema
+from tools import module_docs, mount_options, schema
 
 ROOT = Path(__file__).resolve().parent.parent
 NOUNS = (
@@ -22,6 +22,7 @@ NOUNS = (
     "sampleset",
 )  # fmt: skip
 SCHEMA = "docs/schema/paddleflow.json"
+MOUNT_OPTIONS = "docs/reference/mount-options.md"
 HEADER = """\
 ---
 # SPDX-License-Identifier: Apache-2.0
@@ -34,6 +35,7 @@ def outputs() -> dict[str, str]:
     from paddleflow_core.model.crd import crd
 
     found = {SCHEMA: json.dumps(editors(), indent=1, ensure_ascii=False) + "\n"}
+    found[MOUNT_OPTIONS] = mount_options.page(_read("mount"), _read("shared"))
     for name in NOUNS:
         noun = importlib.import_module(f"paddleflow_core.model.{name}").NOUN
         definition = crd(noun, texts(name))
