@@ -12,7 +12,8 @@ HEAD = """\
 # What a mount can be told
 
 `paddleflow-fuse mount URL POINT -o NAME=VALUE,NAME=VALUE`; `-o` may be given again. A name alone is `true`.
-A line of `/etc/fstab`, and `options` and `properties` of [the role](../guides/fuse-agent.md), have the same names. Sizes are bytes (`20Mi`), times seconds (`0.5`).
+A line of `/etc/fstab`, and `options` and `properties` of [the role](../guides/fuse-agent.md), have the same names.
+Sizes are bytes (`20Mi`), times seconds (`0.5`).
 """
 CHANGES = "Those with a star change while it is mounted, by [the role](../guides/fuse-agent.md#change-it)."
 HIDDEN = "What is secret stands in the file that `--secrets` names, never behind `-o`."
