@@ -19,7 +19,7 @@ import trio
 from ..metrics import Metrics
 from ..nodes.records import ROOT, StaleError, number
 from ..operations import Absent
-from ..sources.base import LONGEST_NAME, Found, Kind
+from ..sources.base import LONGEST_NAME, Found, Kind, require_text
 from . import view
 from .believed import Believed
 from .changes import Changes
@@ -79,6 +79,16 @@ class Names:
     def below(self, parent: int, name: bytes) -> bytes:
         _fit(name)
         return b"/".join([*self._nodes.path(parent), name])
+
+    def new(self, parent: int, name: bytes) -> bytes:
+        """Of what is made there: what the source could not have is refused before anything of it is here.
+
+        :raises OSError:
+        """
+        path = self.below(parent, name)
+        if self._source.abilities.names_are_text:
+            require_text(path)
+        return path
 
     def place(self, path: bytes) -> tuple[int, bytes] | None:
         """The folder that holds it and its name there, as far as that is known here."""

@@ -297,7 +297,7 @@ class Opening:
 
     async def create(self, caller: Caller, parent: int, name: bytes, mode: int, flags: int) -> tuple[Entry, Handle]:
         writing = self._begin()
-        path = self._names.below(parent, name)
+        path = self._names.new(parent, name)
         if caller.again and (opened := self._opens.asked(caller.number)):
             return self._names.entry(opened.node), self._as_before(opened)
         await writing.admission.ask()

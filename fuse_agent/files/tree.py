@@ -46,7 +46,7 @@ class Tree:
         self._sent_back: tuple[int, bytes] | None = None
 
     async def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
-        path = self._names.below(parent, name)
+        path = self._names.new(parent, name)
         moment = view.now()
         above = self._nodes.known(parent)
         mode = stat.S_IMODE(mode) | above.mode & stat.S_ISGID
@@ -61,7 +61,7 @@ class Tree:
         """An empty file, which nobody has open."""
         if not stat.S_ISREG(mode):
             raise OSError(errno.EPERM, "sources hold files, folders and links only")
-        path = self._names.below(parent, name)
+        path = self._names.new(parent, name)
         if self._begun(caller) is None and await self._names.refresh(parent, name):
             raise FileExistsError(errno.EEXIST, "it is there already", path)
         moment = view.now()
@@ -88,7 +88,7 @@ class Tree:
             raise OSError(
                 errno.ENAMETOOLONG, f"a target has at most {LONGEST_TARGET} bytes, but this one {len(target)}"
             )
-        path = self._names.below(parent, name)
+        path = self._names.new(parent, name)
         moment = view.now()
         found = await self._make(caller, path, Kind.LINK, self._source.link, path, target)
         return self._names.entry(self._made(path, parent, name, found, moment))
@@ -98,7 +98,7 @@ class Tree:
         if not self._source.abilities.hard_links:
             raise OSError(errno.EPERM, "a file of this source has one name")
         await self._writing.store(node)  # the source is to know it
-        path, new = self._names.path(node), self._names.below(parent, name)
+        path, new = self._names.path(node), self._names.new(parent, name)
         moment = view.now()
         kind = Kind.LINK if stat.S_ISLNK(self._nodes.known(node).mode) else Kind.FILE
         found = await self._make(caller, new, kind, self._source.add_name, path, new)
@@ -204,7 +204,7 @@ class Tree:
     async def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> None:
         if flags & ~NOREPLACE:
             raise OSError(errno.EINVAL, "names are exchanged by no source")
-        before, after = self._names.below(*old), self._names.below(*new)
+        before, after = self._names.below(*old), self._names.new(*new)
         begun = self._begun(caller)
         if await self._moves.resumed(before, after):
             return

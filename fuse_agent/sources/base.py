@@ -119,6 +119,7 @@ class Abilities(NamedTuple):
     patches: int = 0
     # Of a file that is still written, parts are sent as soon as it has so many bytes; 0 is sent when it is stored.
     behind: int = 0
+    names_are_text: bool = False  # in UTF-8
     conditions: bool = False  # a file is stored over one version only in one step, whoever else writes it
     resumes: bool = False  # a rename of a folder takes many steps, and goes on where it was cut off
 
@@ -278,6 +279,16 @@ def require_name(path: bytes) -> None:
     if not is_name(name):
         number = errno.ENAMETOOLONG if len(name) > LONGEST_NAME else errno.EINVAL
         raise OSError(number, f"a name has 1 to {LONGEST_NAME} bytes and is neither . nor ..", path)
+
+
+def require_text(path: bytes) -> str:
+    """
+    :raises OSError: of what no source can have whose names are text
+    """
+    try:
+        return path.decode()
+    except UnicodeDecodeError:
+        raise OSError(errno.EILSEQ, "names are text in UTF-8 there", path) from None
 
 
 def on_empty(act: Callable[[], None], remove_unfinished: Callable[[], bool]) -> None:

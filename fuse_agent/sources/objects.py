@@ -16,7 +16,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from . import moves
-from .base import NOTHING, Abilities, Found, Kept, Kind, Listed, Page, Source, is_name, parent
+from .base import NOTHING, Abilities, Found, Kept, Kind, Listed, Page, Source, is_name, parent, require_text
 from .xattrs import merged, packed, unpacked
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class ObjectSource(Source):
         self._pool = ThreadPoolExecutor(options.at_once, thread_name_prefix="objects")
         self.abilities = Abilities(
             keeps=options.persist, xattrs=LONGEST_XATTRS if options.persist else 0, links=True, patches=store.patches,
-            resumes=True, conditions=True,
+            resumes=True, names_are_text=True, conditions=True,
             # What is kept beside a file is said when an upload begins, and its time is not known before its end.
             behind=0 if options.persist else store.behind,
         )  # fmt: skip
@@ -324,10 +324,7 @@ class ObjectSource(Source):
     # --- below -------------------------------------------------------------------------------
 
     def _key(self, path: bytes) -> str:
-        try:
-            return self._root + path.decode() if path else self._root.rstrip("/")
-        except UnicodeDecodeError:
-            raise OSError(errno.EILSEQ, "keys are text in UTF-8", path) from None
+        return self._root + require_text(path) if path else self._root.rstrip("/")
 
     def _head(self, key: str) -> Object | None:
         try:

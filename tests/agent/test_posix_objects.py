@@ -16,11 +16,16 @@ def test_names_are_text(objects: Place) -> None:
     bad = os.path.join(os.fsencode(objects.root), b"\xff\xfe")
     (objects.root / "file").write_bytes(b"content")
     for act in (
-        lambda: os.open(bad, os.O_WRONLY | os.O_CREAT), lambda: os.mkdir(bad), lambda: os.symlink("a", bad),
-        lambda: os.rename(objects.root / "file", bad),
+        lambda: os.open(bad, os.O_WRONLY | os.O_CREAT), lambda: os.open(bad, os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
+        lambda: os.open(bad, os.O_WRONLY | os.O_CREAT | os.O_EXCL), lambda: os.mknod(bad), lambda: os.mkdir(bad),
+        lambda: os.symlink("a", bad), lambda: os.rename(objects.root / "file", bad),
     ):  # fmt: skip
         with failing(errno.EILSEQ):
             act()
+    new = objects.root / "open"  # the store does not know it yet
+    with file(new, os.O_WRONLY | os.O_CREAT), failing(errno.EILSEQ):
+        os.rename(new, bad)
+    new.unlink()
     assert os.listdir(objects.root) == ["file"]
     assert (objects.root / "file").read_bytes() == b"content"
 

@@ -30,6 +30,7 @@ from ..base import (
     on_empty,
     quiet,
     require_name,
+    require_text,
 )
 from ..rates import OPEN
 from ..unfinished import NOWHERE, UNFINISHED
@@ -53,7 +54,7 @@ _MILLISECOND: Final = 10**6
 
 
 class HdfsSource(Source):
-    abilities = Abilities(keeps=True, renames_at_once=True, folders_change=True)
+    abilities = Abilities(keeps=True, renames_at_once=True, folders_change=True, names_are_text=True)
 
     def __init__(
         self,
@@ -243,10 +244,7 @@ class HdfsSource(Source):
     # --- below -------------------------------------------------------------------------------
 
     def _at(self, path: bytes) -> str:
-        try:
-            return f"{self._options.root}/{path.decode()}" if path else self._options.root or "/"
-        except UnicodeDecodeError:
-            raise OSError(errno.EILSEQ, "names of HDFS are text in UTF-8", path) from None
+        return f"{self._options.root}/{require_text(path)}" if path else self._options.root or "/"
 
     def _named(self, path: bytes) -> str:
         """Of what is made there."""
