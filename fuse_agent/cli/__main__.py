@@ -3,29 +3,25 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import os
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..cache.errors import ForeignError, HeldError, UnsavedError
 from ..configuration import OptionsError
 from ..logs import plain
-from ..session.mount import TYPE, elsewhere, mounts, unmount
 from ..session.mount import MountError as PointError
-from . import bench, caches, mount, show
-from .ask import AskError, ask, last, wait_for_end
-from .words import UNSAVED, parser
+from . import bench, caches, mount, show, umount
+from .ask import AskError, ask, last
+from .words import parser
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
 _WRONG, _FAILED, _SIGNAL = 2, 1, 128
-_SOON: Final = 5.0  # seconds after which who waits is told for what
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -67,57 +63,6 @@ def _run(given: argparse.Namespace) -> int:
     wanted = mount.declared(given.file)
     file = mount.write(given.run, wanted.url, wanted.point, wanted.options, wanted.secrets, wanted.label)
     mount.in_foreground(file, wanted.options.get("log-format") == "json")
-    return 0
-
-
-def _umount(given: argparse.Namespace) -> int:
-    if given.force:
-        return _take_away(given.point)
-    status = last(given.run, given.point, "status")
-    agent, device = status["pid"], status["mount"]["device"]
-    stored: dict[str, Any] = {}
-    for stored in ask(given.run, given.point, "save", progress=True):
-        if stored.get("left"):
-            print(f"{stored['left']} files are still to be stored, {show.size(stored['bytes'])}", file=sys.stderr)
-    unsaved = stored.get("unsaved", [])
-    if unsaved:
-        rest = stored.get("count", len(unsaved)) - len(unsaved)
-        more = f" and {rest} more" if rest else ""
-        print(
-            f"{given.point} stays mounted, since the store does not take: {plain(', '.join(unsaved))}{more}",
-            file=sys.stderr,
-        )
-        return UNSAVED
-    try:
-        unmount(given.point)
-    except PointError as error:
-        if error.errno != errno.EBUSY:
-            raise
-        print(
-            f"{given.point} is used: somebody has a file of it open or stands in a folder of it. All that was written is stored. "
-            f"See who it is: fuser -vm {given.point}",
-            file=sys.stderr,
-        )
-        return _FAILED
-    if not wait_for_end(agent, _SOON) and (other := elsewhere(device)):
-        print(
-            f"{given.point} is unmounted here, but not in the mount namespace of process {other}, as of a container that began while it was mounted. "
-            "Its agent serves there until that ends, or unmounts it too; this waits for it.",
-            file=sys.stderr,
-        )
-    wait_for_end(agent)
-    return 0
-
-
-def _take_away(point: Path) -> int:
-    """Whoever else mounts something does not mean us."""
-    real = str(Path(os.path.realpath(point.parent), point.name))
-    there = [one for one in mounts() if one.point == real]
-    if not there or there[-1].type != TYPE:
-        what = f"{there[-1].source} is mounted there" if there else "nothing is mounted there"
-        print(f"{point} is no mount of ours: {what}. See those that are: findmnt -t {TYPE}", file=sys.stderr)
-        return _FAILED
-    unmount(Path(real), lazily=True)
     return 0
 
 
@@ -208,7 +153,7 @@ def _check(given: argparse.Namespace) -> int:
 
 
 _COMMANDS = {
-    "mount": _mount, "run": _run, "umount": _umount, "status": _status, "stats": _stats, "metrics": _metrics, "exporter": _exporter,
+    "mount": _mount, "run": _run, "umount": umount.umount, "status": _status, "stats": _stats, "metrics": _metrics, "exporter": _exporter,
     "bench": _bench, "warmup": _warmup, "clear": _clear, "resolve": _resolve, "clean-cache": _clean, "fsck": _check,
 }  # fmt: skip
 

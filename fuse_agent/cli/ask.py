@@ -10,14 +10,16 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..session.mount import is_dead
 from ..supervisor.status import address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 _CONNECT = 5.0
 # A supervisor waits for nobody, so that it says how it is whatever its worker does.
 _STATUS = 10.0
+_AT_ONCE = ("status", "unmounting")
 
 
 def own(root: str, variable: str, home: str) -> Path:
@@ -38,15 +40,18 @@ class GoneError(AskError):
     """There is nobody."""
 
 
-def ask(run: Path, point: Path, do: str, **given: Any) -> Iterator[dict[str, Any]]:
+def ask(run: Path, point: Path, do: str, **given: Any) -> Generator[dict[str, Any], None, None]:
     """Lines of the answer, the last with ``done``.
 
     :raises AskError:
     """
     try:
-        yield from asked(address(run, _real(point)), do, _STATUS if do == "status" else None, **given)
+        yield from asked(address(run, _real(point)), do, _STATUS if do in _AT_ONCE else None, **given)
     except (FileNotFoundError, ConnectionRefusedError):
-        raise GoneError(f"No agent serves {point}. See what is mounted: findmnt -t fuse.paddleflow") from None
+        remedy = "See what is mounted: findmnt -t fuse.paddleflow"
+        if is_dead(point):
+            remedy = f"It is mounted still though its agent is gone. Take it away: paddleflow-fuse umount {point}"
+        raise GoneError(f"No agent serves {point}. {remedy}") from None
     except PermissionError:
         raise AskError(f"Only who mounted {point}, or root, may ask its agent.") from None
     except TimeoutError:
@@ -57,7 +62,7 @@ def ask(run: Path, point: Path, do: str, **given: Any) -> Iterator[dict[str, Any
         raise GoneError(f"The agent of {point} ended before it answered.") from None
 
 
-def asked(path: Path, do: str, seconds: float | None = None, **given: Any) -> Iterator[dict[str, Any]]:
+def asked(path: Path, do: str, seconds: float | None = None, **given: Any) -> Generator[dict[str, Any], None, None]:
     """
     :param path: of the socket
     :param seconds: within which each line has to come

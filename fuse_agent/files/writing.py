@@ -7,6 +7,7 @@ tried again until the source takes it.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import stat
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # Files that a status names; all are counted.
 _TOLD: Final = 100
+# Files that are stored at a time when all are.
+_AT_ONCE: Final = 16
 
 
 class Writing:
@@ -135,13 +138,22 @@ class Writing:
     async def save(self) -> list[bytes]:
         """All of it; paths of what the source would not take."""
         failed: list[bytes] = []
+        turn, away = trio.CapacityLimiter(_AT_ONCE), False
 
         async def save(node: int, stage: Stage) -> None:
-            try:
-                await self.store(node)
-            except OSError as error:
-                _LOG.error("a file could not be stored, and is kept path=%r reason=%r", stage.note.path, str(error))
-                failed.append(stage.note.path)
+            nonlocal away
+            async with turn:
+                if away and not stage.seems_stored():  # else each of many takes as long as the source is hoped for
+                    failed.append(stage.note.path)
+                    return
+                try:
+                    await self.store(node)
+                except OSError as error:
+                    _LOG.error("a file could not be stored, and is kept path=%r reason=%r", stage.note.path, str(error))
+                    failed.append(stage.note.path)
+                    away = error.errno == errno.ETIMEDOUT
+                else:
+                    away = False
 
         async with trio.open_nursery() as nursery:
             for node, stage in list(self._stages.items()):

@@ -84,13 +84,34 @@ def mounts(table: Path = Path("/proc/self/mountinfo")) -> list[Mounted]:
     return found
 
 
-def elsewhere(device: str) -> int:
-    """A process that sees it mounted, of those that this one may look at; 0 when there is none."""
-    for table in Path("/proc").glob("[0-9]*/mountinfo"):
+def elsewhere(device: str, source: str, processes: Path = Path("/proc")) -> int:
+    """A process of another mount namespace that sees it mounted, of those that this one may look at; 0 when there is none.
+
+    :param source: the number of its device is soon another's
+    """
+    ours = (processes / "self/ns/mnt").readlink()
+    names = {source, source.replace(",", "_")}  # as root and fusermount show it
+    for folder in processes.glob("[0-9]*"):
         with suppress(OSError):  # it has ended
-            if any(one.device == device for one in mounts(table)):
-                return int(table.parent.name)
+            if (folder / "ns/mnt").readlink() == ours:
+                continue
+            table = mounts(folder / "mountinfo")
+            if any(one.device == device and one.type == TYPE and one.source in names for one in table):
+                return int(folder.name)
     return 0
+
+
+def is_dead(point: Path) -> bool:
+    """Whether a mount of ours is there that nobody serves. Who does not answer is waited for."""
+    real = str(Path(os.path.realpath(point.parent), point.name))
+    there = [one for one in mounts() if one.point == real]
+    if not there or there[-1].type != TYPE:
+        return False
+    try:
+        os.statvfs(real)
+    except OSError as error:
+        return error.errno in (errno.ENOTCONN, errno.ECONNABORTED)
+    return False
 
 
 def lines(table: Path) -> list[str]:

@@ -78,6 +78,7 @@ class Supervisor:
         self._crew = Crew(self, given.settings, given.mount, given.kept, given.store, self._selector, given.json)
         self._asks = Asks()
         self._upgrades: list[Client] = []
+        self._unmounting: list[Client] = []  # who unmount it, and want to know how that ended
         self._trial: tuple[int, Client] | None = None  # the process that tries new code of ours, and who waits for it
         self._ending: Ending | None = None
         self._taking = False
@@ -214,6 +215,9 @@ class Supervisor:
         elif do == "stop":
             self._end(now)
             client.answer(pid=os.getpid())
+        elif do == "unmounting":
+            self._unmounting.append(client)
+            client.answer(done=False)
         elif do == "upgrade":
             self._upgrade(client)
         elif do == "change":
@@ -224,6 +228,8 @@ class Supervisor:
             self._asks.ask(self._crew.worker, client, do, asked, _last)
 
     def _left(self, client: Client) -> None:
+        if client in self._unmounting:
+            self._unmounting.remove(client)
         self._asks.left(self._crew.worker, client)
 
     def _state(self) -> dict[str, Any]:
@@ -392,7 +398,8 @@ class Supervisor:
         aborted = self._mount.is_there
         how = "aborted" if aborted else "unmounted"
         level = logging.WARNING if aborted else logging.INFO
-        _LOG.log(level, "the mount was ended by somebody else", extra=facts(point=self._mount.point, how=how))
+        what = "the mount is unmounted" if self._unmounting and not aborted else "the mount was ended by somebody else"
+        _LOG.log(level, what, extra=facts(point=self._mount.point, how=how))
         self._result = Result.GAVE_UP if aborted else Result.ENDED
 
     def _close(self, result: Result) -> Result:
@@ -401,10 +408,12 @@ class Supervisor:
         for name in [*self._mount.held, *(f"keep.{name}" for name in self._crew.kept)]:
             self._store.drop(name)
         self._crew.close()
+        count, names = self._unsaved
+        for client in list(self._unmounting):  # who is gone leaves it
+            client.answer(unsaved=names, count=count or len(names))
         self._status.close()
         self._selector.close()
         self._mount.close()
-        count, names = self._unsaved
         if count or names:
             _LOG.error("files were not stored", extra=facts(count=count, names=", ".join(names) or "not known"))
             return result or Result.UNSAVED

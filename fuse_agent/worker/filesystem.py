@@ -56,6 +56,7 @@ _SHARE: Final = 2
 _FILES: Final = 10_000_000
 _MEMORY_SHARE: Final = 4
 _EVERY: Final = 1.0  # seconds between two lines that tell how far it is
+_NAMED: Final = 3  # files in such a line
 
 
 class _Made(NamedTuple):
@@ -130,7 +131,8 @@ class Served:
                     await over.wait()
                 if progress and not over.is_set():
                     status = self._files.status()
-                    yield {"left": status["unsaved"], "bytes": status["dirty_bytes"]}
+                    names = [path.decode(errors="backslashreplace") for path in self._files.unsaved()[:_NAMED]]
+                    yield {"left": status["unsaved"], "bytes": status["dirty_bytes"], "names": few(names)}
         yield {"unsaved": few([path.decode(errors="backslashreplace") for path in failed]), "count": len(failed)}
 
 

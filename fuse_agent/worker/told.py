@@ -44,6 +44,7 @@ class Told:
             "lacks": sorted(self._metrics.lacks),
             "files": {**files, **{name: few(files[name]) for name in ("hidden", "shadowed", "staged", "conflicts")}},
             "disk": self._disk.status() if self._disk else {},
+            "folder": str(self._folder),
             "left_behind": few([str(one) for one in beside(self._folder)]),
             "memory": {"budget": self._memory.budget, "used": self._memory.used, "evictions": self._memory.evictions},
             "reads": {

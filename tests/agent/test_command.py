@@ -20,7 +20,7 @@ from tests.support.agent_mounts import is_alive
 from tests.support.caches import removed
 from tests.support.granted import until
 from tests.support.mapped import Memory
-from tests.support.namespaces import LET_GO
+from tests.support.namespaces import ALONE, LET_GO
 from tests.support.places import file
 from tests.support.prometheus import read
 
@@ -328,10 +328,8 @@ def test_what_is_written_to_memory_is_stored_by_the_worker_after_the_one_that_sa
     until("it is stored", lambda: (source / "mapped").read_bytes() == b"after!")
 
 
-# A mount namespace with that mount, and none of other tests.
-HOLDS = """
-findmnt --raw --noheadings --types fuse.paddleflow --output TARGET | grep --invert-match --line-regexp --fixed-strings "$0" |
-  xargs --no-run-if-empty -n 1 umount --lazy
+HOLDS = f"""
+{ALONE}
 echo ready
 read -r _
 cat "$0/file"

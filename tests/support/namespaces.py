@@ -8,3 +8,8 @@ from typing import Final
 
 # What a shell says first of all in a new one. Slaves would follow others, but not where the machine's own mounts are private, as in most containers.
 LET_GO: Final = "umount --all --lazy --types fuse.paddleflow 2>/dev/null || true"
+# The same, but for the mount that "$0" names.
+ALONE: Final = """
+findmnt --raw --noheadings --types fuse.paddleflow --output TARGET | grep --invert-match --line-regexp --fixed-strings "$0" |
+  xargs --no-run-if-empty -n 1 umount --lazy
+"""

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from paddleflow_fuse.session.mount import Mounted, MountError, Options, mount, mounts, unmount
+from paddleflow_fuse.session.mount import Mounted, MountError, Options, elsewhere, mount, mounts, unmount
 
 TABLE = r"""
 24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -34,6 +34,22 @@ def test_what_others_mount_under_odd_names_spoils_nothing(tmp_path: Path, odd: s
     table.write_text(TABLE.lstrip().replace("bucket", f"buck{odd}et"), newline="")
     assert [one.point for one in mounts(table)] == ["/", "/mnt/a b", "/mnt/back\\slash"]
     assert mounts(table)[1].source == f"s3://buck{odd}et/one,two"
+
+
+def test_who_sees_it_elsewhere_is_of_another_namespace_and_sees_the_same(tmp_path: Path) -> None:
+    def see(process: str, namespace: str, source: str) -> None:
+        (tmp_path / process / "ns").mkdir(parents=True)
+        (tmp_path / process / "ns/mnt").symlink_to(f"mnt:[{namespace}]")
+        line = f"90 24 0:52 / /mnt rw - fuse.paddleflow {source} rw\n"
+        (tmp_path / process / "mountinfo").write_text(line)
+
+    see("self", "1", "s3://bucket")
+    see("1", "1", "s3://bucket")
+    see("2", "2", "s3://that/has/its/number/now")
+    (tmp_path / "3").mkdir()  # it has just ended
+    assert elsewhere("0:52", "s3://bucket", tmp_path) == 0
+    see("4", "2", "s3://bucket")
+    assert elsewhere("0:52", "s3://bucket", tmp_path) == 4
 
 
 def test_our_own_table_has_a_root() -> None:
