@@ -34,5 +34,5 @@ class HeldError(Exception):
         holder = f"process {who['pid']}" if "pid" in who else "a process that has not said who it is yet"
         serves = f", which serves {who['mount']}" if "mount" in who else ""
         super().__init__(
-            f"The cache folder {folder} is held by {holder}{serves}: unmount that first, or name another cacheDir for this one."
+            f"The cache folder {folder} is held by {holder}{serves}: unmount that first, or give this one another data-cache-path."
         )

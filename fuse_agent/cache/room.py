@@ -50,7 +50,7 @@ _REMEDIES: Final = {
     errno.EACCES: "Let the user who runs this write there",
     errno.EPERM: "Let the user who runs this write there",
     errno.ENOENT: "Nobody but the agent should remove anything there",
-    errno.EIO: "Look for that disk in the kernel's log, and name another cacheDir when it is failing",
+    errno.EIO: "Look for that disk in the kernel's log, and give another data-cache-path when it is failing",
 }
 
 

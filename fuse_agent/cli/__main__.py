@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _mount(given: argparse.Namespace) -> int:
-    options = mount.options(given.options)
+    options = mount.options(given.options, given.url)
     as_json = given.json or options.get("log-format") == "json"
     file = mount.write(given.run, given.url, given.point, options, given.secrets)
     if given.daemon:

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from paddleflow_core.model import mount as model
-from paddleflow_core.model.stores import SECRETS
+from paddleflow_core.model.stores import PROPERTIES, SECRETS, STORES
 
 from .. import configuration as configured
 from ..configuration import OptionsError
@@ -40,9 +41,10 @@ class MountError(Exception):
     """Why it was not mounted, for a person."""
 
 
-def options(words: Sequence[str]) -> dict[str, str]:
+def options(words: Sequence[str], url: str = "") -> dict[str, str]:
     """Of ``-o a=b,c`` and its repetitions; what stands alone is true.
 
+    :param url: what is mounted
     :raises OptionsError: of a secret, which everybody on the machine could read in the table of processes
     """
     found: dict[str, str] = {}
@@ -54,9 +56,15 @@ def options(words: Sequence[str]) -> dict[str, str]:
     if told:
         raise OptionsError(
             f"{', '.join(told)} must not be given on the command line, where everybody on this machine can read it. "
-            'Write a file {"accessKey": "...", "secretKey": "..."} that only you can read, and give --secrets FILE.'
+            f"Write a file {_example(url)} that only you can read, and give --secrets FILE."
         )
     return found
+
+
+def _example(url: str) -> str:
+    """A file of secrets."""
+    wanted = STORES.get(url.partition(":")[0], STORES["s3"])
+    return json.dumps(dict.fromkeys(wanted["credentials"] or model.held(url)[:1], "..."))
 
 
 class Declared(NamedTuple):
@@ -93,7 +101,7 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
     :raises OptionsError:
     :raises MountError: what serves such a place is not installed
     """
-    held = _held(secrets)
+    held = _held(secrets, url)
     given = {**_own(), **given}
     wanted = configured.read(url, {**given, **held})
     if lacking := missing(wanted.place["type"], points(secrets)):
@@ -161,7 +169,7 @@ def _own() -> dict[str, str]:
     return {"data-cache-path": str(own("", "XDG_CACHE_HOME", ".cache")), "allow-other": "false"}
 
 
-def _held(secrets: Path | None) -> dict[str, Any]:
+def _held(secrets: Path | None, url: str) -> dict[str, Any]:
     """What the file holds itself; it may point to Vault in its place.
 
     :raises OptionsError: which shows nothing of what is in the file
@@ -173,11 +181,19 @@ def _held(secrets: Path | None) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise OptionsError(f'{secrets} is no object of JSON. Write {{"accessKey": "...", "secretKey": "..."}}.')
+        raise OptionsError(f"{secrets} is no object of JSON. Write {_example(url)}.")
     try:
-        return {} if pointer(found) else found
+        if pointer(found):
+            return {}
     except ValueError as error:
         raise OptionsError(f"{secrets}: {error}") from None
+    if strange := [name for name in found if name not in {**PROPERTIES, **model.MOUNT}]:
+        close = get_close_matches(strange[0], model.held(url), n=1)
+        guess = f" Did you mean {close[0]}?" if close else ""
+        raise OptionsError(
+            f"{secrets} has {', '.join(strange)}, which is no secret of such a place.{guess} There are {', '.join(model.held(url)) or 'none'}."
+        )
+    return found
 
 
 def _session(wanted: Configuration) -> dict[str, Any]:

@@ -42,7 +42,10 @@ def _mounts(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one.add_argument("point", type=Path)
     one.add_argument("-o", dest="options", action="append", default=[], metavar="NAME=VALUE,...")
     one.add_argument(
-        "--secrets", type=Path, metavar="FILE", help="JSON with accessKey and secretKey; read again when it changes"
+        "--secrets",
+        type=Path,
+        metavar="FILE",
+        help="JSON with what is secret, such as accessKey and secretKey, or password; read again when it changes",
     )
     one.add_argument(
         "-d", "--daemon", action="store_true", help="return when it is mounted, and serve in the background"

@@ -41,6 +41,21 @@ def test_all_that_is_wrong_is_said_at_once_and_no_secret() -> None:
     assert "hidden" not in repr(configuration.read("s3://bucket", S3))
 
 
+def test_what_is_not_known_is_guessed_and_what_there_is_is_listed_once() -> None:
+    with pytest.raises(OptionsError) as refused:
+        configuration.read("s3://bucket", {**S3, "blok-size": "1", "zzz": "1", "graze": "1"})
+    lines = str(refused.value).splitlines()
+    assert lines[:2] == [
+        "blok-size is not known here, but must be an option of a mount. Did you mean block-size?",
+        "zzz is not known here, but must be an option of a mount.",
+    ]
+    assert lines[2].startswith(
+        "graze is not known here, but must be an option of a mount. Did you mean grace? There are acl, allow-other, "
+    )
+    assert "secretKey" not in lines[2]
+    assert "kdc" not in lines[2]
+
+
 @pytest.mark.parametrize(
     ("given", "without"),
     [

@@ -222,6 +222,8 @@ def _bounds(field: Field, of: str) -> str:
 def _allowed(field: Field) -> str:
     if "enum" in field:
         return f"one of {', '.join(field['enum'])}"
+    if "says" in field:
+        return field["says"]
     if "pattern" in field and field["type"] == "string":
         return f"text like {field['pattern']}"
     return {

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from . import check, quantity, storage
 from .check import Problem, show
-from .stores import HELD, PROPERTIES
+from .stores import HELD, PROPERTIES, STORES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from .table import Field
 
-_FOLDER: Field = {"type": "string", "pattern": r"^(/[^/\x00-\x1f]+)*/?$", "max": 1024}
+_FOLDER: Field = {"type": "string", "pattern": r"^(/[^/\x00-\x1f]+)*/?$", "max": 1024, "says": "an absolute path"}
 _AMOUNT: Field = {"type": "quantity", "min": 0}
 _BOOL: Field = {"type": "bool"}
 
@@ -139,8 +139,9 @@ def read(url: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
     values = {name: value for name, value in values.items() if name not in REFUSED}
     if "no-implicit-dir" in values:
         known["no-implicit-dir"] = _BOOL
-    found, problems = check.read(known, values)
-    problems += refused
+    strange = [name for name in values if name not in known and name not in _aliases(known)]
+    found, problems = check.read(known, {name: value for name, value in values.items() if name not in strange})
+    problems += [*refused, *_unknown(url, strange, known)]
     if found.pop("no-implicit-dir", False):
         found["implicitDirectories"] = False
     properties = {name: value for name, value in found.items() if name in PROPERTIES}
@@ -155,6 +156,33 @@ def read(url: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
             for problem in problems
         ]
     return properties, mount, problems
+
+
+def _aliases(fields: Mapping[str, Field]) -> set[str]:
+    return {alias for field in fields.values() for alias in field.get("aliases", ())}
+
+
+def _unknown(url: str, names: list[str], known: Mapping[str, Field]) -> Iterator[Problem]:
+    """Each with what may have been meant, and the last one with all that there is: it is much."""
+    from difflib import get_close_matches  # only on the way to an error
+
+    for name in names:
+        close = get_close_matches(str(name), [*known, *_aliases(known)], n=1, cutoff=0.5)
+        remedy = [f"Did you mean {close[0]}?"] if close else []
+        if name == names[-1]:
+            remedy.append(f"There are {', '.join(sorted({*MOUNT, *_taken(url)} - {*HELD}))}.")
+        yield Problem((name,), "not known here", "an option of a mount", " ".join(remedy))
+
+
+def held(url: str) -> list[str]:
+    """What of a place's properties stands in its file of secrets."""
+    return [name for name in HELD if name in _taken(url)]
+
+
+def _taken(url: str) -> list[str]:
+    """What the stores of an address take, or all where it is none of ours."""
+    store = STORES.get(url.partition(":")[0])
+    return [*store["needs"], *store["credentials"], *store["may"]] if store else [*PROPERTIES]
 
 
 def _faults(mount: Mapping[str, Any]) -> Iterator[Problem]:

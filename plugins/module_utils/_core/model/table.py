@@ -35,6 +35,8 @@ class Field(TypedDict):
     default: NotRequired[Any]
     immutable: NotRequired[bool]
     pattern: NotRequired[str]
+    # The pattern in words, for people.
+    says: NotRequired[str]
     enum: NotRequired[list[str]]
     # Other words that a declaration may use for those of enum, in lower case, such as the reference's.
     spellings: NotRequired[dict[str, str]]

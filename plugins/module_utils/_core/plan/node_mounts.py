@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from ..model.table import Field
 
 STATES = ["mounted", "unmounted", "absent"]
-_PLACE: Field = {"type": "string", "pattern": r"(/(?!\.{1,2}(/|$))[^/\x00-\x1f]+)+", "max": 1024}
+_PLACE: Field = {
+    "type": "string",
+    "pattern": r"(/(?!\.{1,2}(/|$))[^/\x00-\x1f]+)+",
+    "max": 1024,
+    "says": "an absolute path without . and .., and without / at its end",
+}
 # Below the folder of the machine's configuration.
 _UNIT = "systemd/system/paddleflow-fuse@{}.service.d/places.conf"
 # The name is that of a service and of files as well.

@@ -88,8 +88,8 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     wrong = {**BUCKET, "options": {"blok-size": 1, "attr-timeout": "soon"}, "properties": {}}
     found = problems(wrong, "nothing", {"name": "Big", "colour": "red"}, {"name": "late", "state": "soon"})
     assert [sentence.partition(" is ")[0] for sentence in found] == [
-        "corpus: blok-size",
         "corpus: attr-timeout",
+        "corpus: blok-size",
         "number 2: the declaration",
         "Big: name",
         "Big: colour",
@@ -141,3 +141,12 @@ def test_two_of_one_name_or_one_cache_are_refused() -> None:
         assert "would have the same cache" in said
     assert len(plan([LOCAL, {**again, "options": {"data-cache-path": "/var/cache/again"}}], CONFIG)["mounts"]) == 2
     assert len(plan([LOCAL, {**again, "options": {"read-only": True}}], CONFIG)["mounts"]) == 2
+
+
+def test_a_place_that_is_none_is_told_in_words_and_any_key_is_answered() -> None:
+    found = problems({**LOCAL, "mount_point": "data/results"})
+    assert found == [
+        "local: mount_point is 'data/results', but must be an absolute path without . and .., and without / at its end."
+    ]
+    (said,) = problems({**LOCAL, "options": {3: 1}})
+    assert said.startswith("local: 3 is not known here, but must be an option of a mount. There are allow-other, ")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from paddleflow_fuse.cli import mount
 from paddleflow_fuse.cli.__main__ import main
+from paddleflow_fuse.configuration import OptionsError
 from paddleflow_fuse.sources import make
 
 
@@ -48,3 +49,30 @@ def test_secrets_in_vault_need_its_client(tmp_path: Path, monkeypatch: pytest.Mo
     secrets.write_text(json.dumps({"vault": {"path": "team/x", "keys": {"accessKey": "a", "secretKey": "b"}}}))
     with pytest.raises(mount.MountError, match=r"pip install hvac$"):
         mount.write(tmp_path, "s3://bucket", tmp_path / "point", {"endpoint": "https://store"}, secrets)
+
+
+@pytest.mark.parametrize(
+    ("url", "given", "file"),
+    [
+        ("s3://bucket", "secretKey=hidden", '{"accessKey": "...", "secretKey": "..."}'),
+        ("sftp://server/data", "user=ann,password=hidden", '{"password": "..."}'),
+        ("hdfs://server/data", "keyTabData=hidden", '{"keyTabData": "..."}'),
+    ],
+)
+def test_what_is_secret_belongs_into_a_file_such_as_that_store_has(url: str, given: str, file: str) -> None:
+    with pytest.raises(OptionsError) as refused:
+        mount.options([given], url)
+    assert f"Write a file {file} that only you can read" in str(refused.value)
+    assert "hidden" not in str(refused.value)
+
+
+def test_of_a_file_of_secrets_a_wrong_name_is_answered_by_those_of_secrets(tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets.json"
+    secrets.write_text(json.dumps({"accesKey": "a", "secretKey": "hidden"}))
+    with pytest.raises(OptionsError) as refused:
+        mount.write(tmp_path, "s3://bucket", tmp_path / "point", {"endpoint": "https://store"}, secrets)
+    said = str(refused.value)
+    assert said == (
+        f"{secrets} has accesKey, which is no secret of such a place. Did you mean accessKey? "
+        "There are accessKey, secretKey, sessionToken, customerKey."
+    )
