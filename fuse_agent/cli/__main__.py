@@ -128,10 +128,14 @@ def _warmup(given: argparse.Namespace) -> int:
 
 
 def _clear(given: argparse.Namespace) -> int:
+    lacking: list[str] = []
     for line in ask(given.run, given.point, "clear", paths=given.paths):
         if "cleared" in line:
             print(f"{line['cleared']} files will be fetched anew")
-    return 0
+            lacking = line.get("lacking", [])  # a worker of an older release says none
+    for one in lacking:
+        print(plain(one), file=sys.stderr)
+    return _FAILED if lacking else 0
 
 
 def _resolve(given: argparse.Namespace) -> int:

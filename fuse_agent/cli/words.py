@@ -124,7 +124,7 @@ def _fetches(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
     one = verbs.add_parser("clear", help="forget what is cached of paths, or all")
     one.add_argument("point", type=Path)
-    one.add_argument("paths", nargs="*")
+    one.add_argument("paths", nargs="*", help="from the root of the mount; folders with all below them (all of it)")
 
     one = verbs.add_parser(
         "resolve", help="say what becomes of a file that a newer version overtook (status: conflicts)"

@@ -332,21 +332,26 @@ class FileSystem(Operations):
     def warm(self, data: bool, at_once: int) -> Warm:
         return Warm(self._nodes, self._names, self._contents, data, at_once)
 
-    async def clear(self, paths: Sequence[bytes]) -> int:
-        """What is kept of these paths, or of all, is asked for and fetched anew when it is wanted; how many files that are."""
+    async def clear(self, paths: Sequence[bytes]) -> tuple[int, list[str]]:
+        """What is kept of these paths, or of all, is asked for and fetched anew when it is wanted; how many files that are, and which paths
+        lead nowhere."""
         gone = 0
         wanted = [path.strip(b"/") for path in paths]
+        if b"" in wanted:  # the root, with all below it
+            wanted = []
+        unknown = dict.fromkeys(wanted)
         if self._remembered:
             self._remembered.forget(*wanted or [b""])
         async for node in self._known():
             path = self._names.path(node)
             if not wanted or any(path == one or path.startswith(one + b"/") for one in wanted):
                 self._names.doubt(node)
+                unknown.pop(path, None)
                 if stat.S_ISREG(self._nodes.known(node).mode):
                     gone += self._contents.forget(node)
         if not wanted:
             self._contents.clear()
-        return gone
+        return gone, await self.warm(False, 1).lacking(unknown)
 
     async def _known(self) -> AsyncIterator[int]:
         """All that has a name, a few at a time: others wait for their answers."""

@@ -80,8 +80,18 @@ class Warm:
                 raise OSError(errno.EINVAL, f"{name!r} is no name of a file")
             node = await self._names.refresh(node, name)
             if not node:
-                raise FileNotFoundError(errno.ENOENT, "it is not there", path)
+                raise FileNotFoundError(errno.ENOENT, "it is not there (paths are from the root of the mount)", path)
         return node
+
+    async def lacking(self, paths: Iterable[bytes]) -> list[str]:
+        """Why these lead nowhere, of those that do."""
+        found = []
+        for path in paths:
+            try:
+                await self.resolve(path)
+            except OSError as error:
+                found.append(_why(path, error))
+        return found
 
     async def _node(self, nursery: trio.Nursery, node: int, path: bytes) -> None:
         known = self._nodes.known(node)
@@ -119,10 +129,13 @@ class Warm:
 
     def _fail(self, path: bytes, error: OSError) -> None:
         self.failed += 1
-        text = f"{path.decode(errors='backslashreplace')}: {error.strerror or error}"
         _LOG.warning("could not be fetched path=%r reason=%r", path, str(error))
         if len(self._failures) < _NAMED:
-            self._failures.append(text)
+            self._failures.append(_why(path, error))
+
+
+def _why(path: bytes, error: OSError) -> str:
+    return f"{path.decode(errors='backslashreplace')}: {error.strerror or error}"
 
 
 def paths_of(text: Sequence[str]) -> list[bytes]:

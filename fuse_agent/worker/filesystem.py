@@ -107,7 +107,8 @@ class Served:
             for path in paths_of(given["paths"]):
                 yield {"resolved": await self._files.resolve(path, given["take"] == "ours")}
         elif name == "clear":
-            yield {"cleared": await self._files.clear(paths_of(given.get("paths", [])))}
+            cleared, lacking = await self._files.clear(paths_of(given.get("paths", [])))
+            yield {"cleared": cleared, "lacking": few(lacking)}
         elif name == "metrics":
             for piece in self._told.pieces():
                 yield {"text": piece}

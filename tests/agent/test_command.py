@@ -77,7 +77,25 @@ def test_what_cannot_be_fetched_is_named_and_the_rest_is(agent: Command, source:
     agent.mount(url(source))
     told = agent("warmup", str(agent.point), "missing", "there", "a/../b", code=1)
     assert "1 files, 0 folders, 0.0 MB, 2 failed" in told.stderr
-    assert "missing: it is not there" in told.stderr
+    assert "missing: it is not there (paths are from the root of the mount)" in told.stderr
+    told = agent("clear", str(agent.point), "missing", "there", code=1)
+    assert told.stdout == "1 files will be fetched anew\n"
+    assert told.stderr == "missing: it is not there (paths are from the root of the mount)\n"
+
+
+def test_what_is_there_and_was_never_asked_for_has_nothing_to_forget(agent: Command, source: Path) -> None:
+    (source / "folder").mkdir()
+    (source / "folder/file").write_bytes(b"x")
+    agent.mount(url(source))
+    assert agent("clear", str(agent.point), "/folder/file").stdout == "0 files will be fetched anew\n"
+
+
+def test_the_root_of_a_mount_is_all_of_it(agent: Command, source: Path) -> None:
+    (source / "folder").mkdir()
+    (source / "folder/file").write_bytes(b"x")
+    agent.mount(url(source))
+    agent("warmup", str(agent.point), "/")
+    assert agent("clear", str(agent.point), "/").stdout == "1 files will be fetched anew\n"
 
 
 def test_all_wrong_options_are_told_at_once_and_nothing_is_mounted(agent: Command, source: Path) -> None:
