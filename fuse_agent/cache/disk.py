@@ -218,6 +218,7 @@ class Disk:
             return {
                 "folder": str(room.folder),
                 "off": room.off,
+                "short": room.short,
                 "settled": self.settled.is_set(),
                 "bytes": room.used.bytes,
                 "files": room.used.files,

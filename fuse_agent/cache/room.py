@@ -118,6 +118,7 @@ class Room:
     :ivar leaving: keys of what is being removed; nobody makes such a file meanwhile
     :ivar off: why nothing is taken in, "" when it is
     :ivar troubled: whether that is since the disk failed
+    :ivar short: why nothing is kept though it is on, "" when the disk has as much free as has to stay so
     :ivar punches: whether the file system gives back the room of a part of a file
     :ivar pressed: set when it is time to give room back
     :ivar beside: bytes that are no cache's and of the same limit
@@ -129,6 +130,7 @@ class Room:
         self.pressed = threading.Event()
         self.counters = Counters()
         self.off, self.troubled = "The cache has not begun.", False
+        self.short = ""
         self.boot = b""
         self.punches = True
         self.beside = 0
@@ -240,6 +242,12 @@ class Room:
 
     def ease(self) -> bool:
         """Gives room back when there is little left, until there is some again; whether what is open would have to go for that."""
+        presses = self._ease()
+        with self.lock:
+            self._tell_short()
+        return presses
+
+    def _ease(self) -> bool:
         with self.lock:
             if not self.is_tight():
                 return False
@@ -253,6 +261,23 @@ class Room:
                 key = self._evict(entry)
             if not self.sweep(key):
                 return False
+
+    def _tell_short(self) -> None:
+        """Once, that others use the disk so much that nothing can be kept, and once that it can be again. The lock is held."""
+        before, enough = self.short, self._free_enough(0, _SPARE if self.short else 0.0)
+        if self.off:
+            return
+        _store, _until, free, all_ = self._seen
+        self.short = "" if enough else (
+            f"its disk has {free / (all_ or 1):.1%} free, and free-space-ratio has {self.limits.free_share:.1%} of it stay so"
+        )  # fmt: skip
+        if self.short and not before:
+            _LOG.warning(
+                "The cache in %s keeps nothing more: %s. Files are read without it. Free space on that disk, name another data-cache-path, or "
+                "lower free-space-ratio (0.1 at least); it goes on by itself.", self.folder, self.short,
+            )  # fmt: skip
+        elif before and not self.short:
+            _LOG.warning("The disk of the cache in %s has enough free again: files are kept.", self.folder)
 
     # --- entries ------------------------------------------------------------------------------
 

@@ -75,9 +75,11 @@ def _caches(worker: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f"{size(memory['used'])} of {size(memory['budget'])} cached; the process has {size(worker['resident'])}",
     )
     if disk:
-        state = (
-            f" OFF: {disk['off']}" if disk["off"] else "" if disk["settled"] else " what lies there is being counted"
-        )
+        state = "" if disk["settled"] else " what lies there is being counted"
+        if disk["off"]:
+            state = f" OFF: {disk['off']}"
+        elif disk["short"]:
+            state = f" KEEPS NOTHING MORE: {disk['short']}"
         used = f"{size(disk['bytes'])} of {size(disk['most_bytes'])}, {disk['files']} files, in {disk['folder']}"
         yield "disk", used + state
     else:

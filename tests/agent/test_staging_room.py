@@ -175,6 +175,22 @@ def test_what_is_staged_counts_and_what_is_cached_goes_first(agent: Command) -> 
     until("it is cached again", lambda: cached() >= MIB)
 
 
+def test_that_others_fill_the_disk_of_a_cache_is_told(agent: Command, disk: SmallDisk) -> None:
+    source = mount(agent, **{"free-space-ratio": "0.5"})
+    (source / "one").write_bytes(b"1" * MIB)
+    agent("warmup", str(agent.point))
+    assert agent.status()["worker"]["disk"]["short"] == ""
+    with file(agent.point / "open", os.O_WRONLY | os.O_CREAT):  # as long as anything is written, it is looked at often
+        disk.fill(left=ENOUGH)
+        until("it is seen", lambda: agent.status()["worker"]["disk"]["short"])
+        assert (agent.point / "one").read_bytes() == b"1" * MIB
+        assert " free, and free-space-ratio has 50.0% of it stay so" in agent("status", str(agent.point)).stdout
+        disk.empty()
+        until("files are kept", lambda: not agent.status()["worker"]["disk"]["short"])
+    assert agent.said().count("keeps nothing more") == 1
+    assert agent.said().count("has enough free again") == 1
+
+
 def test_who_closed_what_filled_the_room_may_write_at_once(agent: Command) -> None:
     """A close says that it is stored: nothing of it waits, whenever that was looked at last."""
     source = mount(agent, **{"data-cache-quota": "40Mi"})

@@ -103,6 +103,39 @@ def test_what_stays_free_is_shared_by_all_on_a_disk(folder: Path) -> None:
         assert disk.status()["troubles"] == 0
 
 
+def test_a_disk_that_others_use_keeps_nothing_which_is_told_once_and_so_is_its_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    free = 186 << 20
+    monkeypatch.setattr(Store, "free", lambda _store: (free, 1000 << 20))
+
+    def said() -> list[str]:
+        return [record.message for record in caplog.records if record.levelname == "WARNING"]
+
+    with opened(folder, ROOMY._replace(free_share=0.3)) as disk:
+        assert eventually(lambda: disk.status()["short"] != "")
+        assert disk.status()["short"] == "its disk has 18.6% free, and free-space-ratio has 30.0% of it stay so"
+        assert not disk.off
+        for number in range(5):
+            with pytest.raises(FullError):
+                keep(disk, f"{number}", 10)
+            disk.give_way(0)
+        (line,) = said()
+        assert "keeps nothing more: its disk has 18.6% free" in line
+        assert "lower free-space-ratio" in line
+        free = 305 << 20  # so little above it may go again at once
+        disk.give_way(0)
+        assert disk.status()["short"]
+        free = 400 << 20
+        assert eventually(lambda: not disk.status()["short"])
+        keep(disk, "a", 10)
+        assert len(said()) == 2
+        assert "enough free again" in said()[1]
+        free = 100 << 20
+        assert eventually(lambda: "10.0% free" in disk.status()["short"])
+        assert len(said()) == 3
+
+
 def test_a_lower_share_of_free_space_gives_room_back_to_others(folder: Path) -> None:
     with opened(folder) as disk:
         keep(disk, "a", 10)

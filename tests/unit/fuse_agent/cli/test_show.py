@@ -16,7 +16,7 @@ FILES: dict[str, Any] = {
 WORKER: dict[str, Any] = {
     "seconds": 3700, "resident": 50 << 20, "reads": {"hits": 3, "misses": 1}, "files": FILES,
     "memory": {"used": 0, "budget": 512 << 20},
-    "disk": {"off": "", "settled": True, "bytes": 3 << 30, "most_bytes": 10 << 30, "files": 5, "folder": "/cache"},
+    "disk": {"off": "", "short": "", "settled": True, "bytes": 3 << 30, "most_bytes": 10 << 30, "files": 5, "folder": "/cache"},
 }  # fmt: skip
 TOLD: dict[str, Any] = {
     "pid": 1, "worker_pid": 2, "serves": True, "restarts": 1, "failures": 0, "ends": False, "program": "/opt", "worker": WORKER,
@@ -63,6 +63,11 @@ def test_one_that_nobody_serves_is_told_as_such() -> None:
 def test_a_cache_that_is_off_says_why() -> None:
     worker = {**WORKER, "disk": {**WORKER["disk"], "off": "The disk is full."}}
     assert any("OFF: The disk is full." in line for line in rows({**TOLD, "worker": worker}))
+
+
+def test_a_cache_whose_disk_others_use_says_why_nothing_is_kept() -> None:
+    worker = {**WORKER, "disk": {**WORKER["disk"], "short": "its disk has 18.6% free"}}
+    assert any("KEEPS NOTHING MORE: its disk has 18.6% free" in line for line in rows({**TOLD, "worker": worker}))
 
 
 @pytest.mark.parametrize(("count", "told"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (5 << 50, "5.0 PiB")])
