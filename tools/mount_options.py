@@ -66,7 +66,7 @@ def _word(value: object) -> str:
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     def lines() -> Iterator[str]:
         yield _row(head)
-        yield _row("---" for _ in head)
+        yield _row("---" for _name in head)
         for row in rows:
             yield _row(row)
 
