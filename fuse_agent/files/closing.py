@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # Seconds between two looks whether a file is mapped still.
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 1.0
+# For how long who wants its room waits: the kernel lets go of what it wrote by itself a moment after the close; a mapping may last for ever.
+_SETTLES = 1.0
 
 
 class Closing:
@@ -53,8 +55,9 @@ class Closing:
 
     async def settle(self) -> None:
         """Until what was stored and closed lies staged no more: who closed it may begin to write another."""
-        for one in list(self._leaving.values()):
-            await one.wait()
+        with trio.move_on_after(_SETTLES):
+            for one in list(self._leaving.values()):
+                await one.wait()
 
     def _begin_to_leave(self, stage: Stage) -> None:
         self._leaving.setdefault(stage.number, trio.Event())
@@ -140,6 +143,7 @@ class Closing:
                 stage.watched = True
                 self._work.soon(partial(self._watch, node, stage))
             stage.say_if_it_can(waits=True)
+            self._begin_to_leave(stage)
             return
         del self._stages[node]
         self._begin_to_leave(stage)
@@ -199,6 +203,8 @@ class Closing:
         # Who has opened it meanwhile looks again when he closes it.
         if self._stages.get(node) is stage and not self._opens.stage(node):
             await self.close(node)
+        if self._stages.get(node) is stage:
+            self._end_to_leave(stage)
 
     async def _retry(self, node: int, stage: Stage) -> None:
         pause = FIRST_PAUSE
