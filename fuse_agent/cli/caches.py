@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from ..cache.check import Finding, fsck
 from ..cache.claim import OWNER, borrowed, clean, is_held, owner_of
 from ..cache.errors import ForeignError, HeldError, UnsavedError
-from ..files import remembered
-from ..files.folders import folders, left
+from ..files.known import remembered
+from ..files.written.folders import folders, left
 from ..logs import plain
 
 if TYPE_CHECKING:

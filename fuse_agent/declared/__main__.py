@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from paddleflow_core.model import mount as model
 
 from ..cli.ask import AskError
-from ..files.folders import caches
+from ..files.written.folders import caches
 from . import exporter
 from .agents import TroubleError
 from .decide import Agent, Step, Wanted, is_due, is_ours

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..cli.ask import AskError, asked
 from ..control import Session
-from ..files.folders import caches
+from ..files.written.folders import caches
 from .decide import Agent
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ..cache.claim import clean
 from ..cache.errors import ForeignError, HeldError, UnsavedError
 from ..cli.ask import AskError, wait_for_end
 from ..cli.mount import living
-from ..files.folders import caches
+from ..files.written.folders import caches
 from ..session.mount import TYPE, MountError, mounts, unmount
 from ..supervisor.holders import holders
 from ..supervisor.status import address

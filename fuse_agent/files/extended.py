@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from ..operations import Caller, Soon
     from ..sources.base import Source
     from ..sources.xattrs import Xattrs
-    from .names import Names
-    from .stage import Stage
+    from .known.names import Names
     from .tree import Tree
     from .view import Settings
     from .work import Work
-    from .writing import Writing
+    from .written.stage import Stage
+    from .written.writing import Writing
 
 _LOG = logging.getLogger(__name__)
 _REFUSED: Final = (

@@ -10,7 +10,7 @@ from ..nodes.records import ROOT
 from ..protocol import layout, replies
 from ..sources.base import LONGEST_NAME
 from . import view
-from .listings import STATS
+from .known.listings import STATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

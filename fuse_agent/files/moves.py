@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from ..nodes.table import Nodes
     from ..sources.base import Source
-    from .contents import Contents
-    from .names import Names
+    from .known.names import Names
     from .plans import Plan, Plans
+    from .read.contents import Contents
     from .work import Work
-    from .writing import Writing
+    from .written.writing import Writing
 
 _LOG = logging.getLogger(__name__)
 # Seconds between two attempts to end what was left: twice as long each time.

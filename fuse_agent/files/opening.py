@@ -18,8 +18,8 @@ from ..protocol.codes import Open
 from ..protocol.replies import Handle
 from ..sources.base import ChangedError, Found, Kind
 from . import view
-from .content import SMALL
-from .neighbours import Neighbours
+from .read.content import SMALL
+from .read.neighbours import Neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from ..protocol.replies import Entry
     from ..sources.base import Source
     from ..sources.xattrs import Xattrs
-    from .content import Content
-    from .contents import Contents
     from .extended import Extended
-    from .names import Names
-    from .stage import Stage
+    from .known.names import Names
+    from .read.content import Content
+    from .read.contents import Contents
     from .view import Settings
-    from .writing import Writing
+    from .written.stage import Stage
+    from .written.writing import Writing
 
 # So small a file is fetched in the time in which its version is asked for: where each open asks, that brings it.
 _ASKED: Final = 64 << 10

@@ -9,18 +9,18 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 from ..opens import Mode
-from .ahead import Range
-from .contents import LARGEST
-from .stage import ALLOCATED, ZEROED, Stage
+from .read.ahead import Range
+from .read.contents import LARGEST
+from .written.stage import ALLOCATED, ZEROED, Stage
 
 if TYPE_CHECKING:
     from ..cache.file import File
     from ..opens import Opens
     from ..operations import Soon
-    from .contents import Contents
-    from .names import Names
+    from .known.names import Names
+    from .read.contents import Contents
     from .work import Work
-    from .writing import Writing
+    from .written.writing import Writing
 
 # Bytes of one answer to who copies, who asks again for the rest: an interrupt is heard in between.
 _MOST: Final = 64 << 20

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ..nodes.records import ROOT, StaleError
 from ..operations import Held
 from ..protocol.replies import Attributes, Entry, Handle
-from .listings import STATS
+from .known.listings import STATS
 from .system import FileSystem
 
 if TYPE_CHECKING:

@@ -17,19 +17,19 @@ from ..nodes.results import Results
 from ..operations import Changes, Operations
 from ..protocol.replies import Handle
 from . import view
-from .content import SMALL
-from .contents import Contents
 from .extended import Extended
 from .glance import Glance
-from .names import Names
+from .known.names import Names
 from .opening import Opening
 from .plans import Plans
 from .ranges import Ranges
+from .read.content import SMALL
+from .read.contents import Contents
+from .read.warm import Warm
 from .space import Spaces
 from .tree import Tree
-from .warm import Warm
 from .work import Work
-from .writing import Writing
+from .written.writing import Writing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from ..operations import Absent, Caller, Held, Listed, Soon
     from ..protocol.replies import Entry, Space
     from ..sources.base import Source
-    from .headroom import Headroom
-    from .remembered import Remembered
-    from .staging import Staging
+    from .known.remembered import Remembered
     from .view import Settings
+    from .written.headroom import Headroom
+    from .written.staging import Staging
 
 _LOG = logging.getLogger(__name__)
 # Names that are gone through as one.

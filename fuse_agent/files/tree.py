@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from ..operations import Caller, Changes
     from ..protocol.replies import Entry
     from ..sources.base import Found, Source
-    from .contents import Contents
-    from .names import Names
+    from .known.names import Names
     from .plans import Plans
+    from .read.contents import Contents
     from .view import Settings
     from .work import Work
-    from .writing import Writing
+    from .written.writing import Writing
 
 NOREPLACE: Final = 1
 # Longer ones no kernel follows.

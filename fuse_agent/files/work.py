@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import trio
 
@@ -14,11 +14,17 @@ from .rows import Rows
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
-    from .stage import Stage
-
     Answer = TypeVar("Answer")
 
 _LOG = logging.getLogger(__name__)
+
+
+class Removable(Protocol):
+    """What is found by its name until that goes, and gives its room back when it is closed."""
+
+    def unname(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Flight:
@@ -131,10 +137,10 @@ class Work:
 
         self._nursery.start_soon(done)
 
-    def remove(self, stage: Stage) -> None:
+    def remove(self, one: Removable) -> None:
         """Nobody finds it from now on. To give the room of a large one back takes a thread its time."""
-        stage.unname()
-        self.soon(partial(self.change, stage.close))
+        one.unname()
+        self.soon(partial(self.change, one.close))
 
     def _begin(self, key: Hashable, work: Callable[[], Awaitable[Any]]) -> Flight:
         async def fly() -> Any:

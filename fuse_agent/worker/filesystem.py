@@ -23,12 +23,12 @@ from ..cache.errors import ForeignError, HeldError
 from ..cache.memory import Memory
 from ..cache.room import Limits
 from ..cache.store import little_waits
-from ..files.headroom import Headroom
-from ..files.remembered import Remembered
-from ..files.staging import Staging
+from ..files.known.remembered import Remembered
+from ..files.read.warm import paths_of
 from ..files.stats import WithStats
 from ..files.system import Parts
-from ..files.warm import paths_of
+from ..files.written.headroom import Headroom
+from ..files.written.staging import Staging
 from ..logs import facts
 from ..metrics import Metrics
 from ..nodes.table import Nodes

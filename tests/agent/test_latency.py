@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
-from paddleflow_fuse.files.remembered import Remembered
+from paddleflow_fuse.files.known.remembered import Remembered
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
 from paddleflow_fuse.nodes.region import Region

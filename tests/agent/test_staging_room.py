@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paddleflow_fuse.files.notes import Note
-from paddleflow_fuse.files.stage import Stage
-from paddleflow_fuse.files.staging import Staging
+from paddleflow_fuse.files.written.notes import Note
+from paddleflow_fuse.files.written.stage import Stage
+from paddleflow_fuse.files.written.staging import Staging
 
 from tests.support.agent_command import Command, command
 from tests.support.granted import until

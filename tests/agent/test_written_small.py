@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from paddleflow_fuse.cli.ask import ask
-from paddleflow_fuse.files.bulk import LEAST
+from paddleflow_fuse.files.known.bulk import LEAST
 from paddleflow_fuse.sources.s3.options import Options
 
 from tests.support.agent_command import Command, command

@@ -11,9 +11,9 @@ from typing import Any
 
 import trio
 from paddleflow_fuse.cache.memory import Memory
-from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.files.written.staging import Staging
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens
 from paddleflow_fuse.sources.objects import ObjectSource, Options

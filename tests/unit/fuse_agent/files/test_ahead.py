@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from paddleflow_fuse.files.ahead import Range, Reader, overlap, requests, without
+from paddleflow_fuse.files.read.ahead import Range, Reader, overlap, requests, without
 
 MIB = 1 << 20
 MOST = 200 * MIB

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from paddleflow_fuse.files.changes import Changes
+from paddleflow_fuse.files.known.changes import Changes
 
 
 def test_what_was_changed_before_somebody_asked_is_told_as_it_is() -> None:

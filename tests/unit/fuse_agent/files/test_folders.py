@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from paddleflow_fuse.cache.claim import claim
-from paddleflow_fuse.files.folders import caches
-from paddleflow_fuse.files.notes import Note
-from paddleflow_fuse.files.staging import Staging
+from paddleflow_fuse.files.written.folders import caches
+from paddleflow_fuse.files.written.notes import Note
+from paddleflow_fuse.files.written.staging import Staging
 
 
 def test_what_waits_in_each_is_named_and_nothing_else_is_a_cache(tmp_path: Path) -> None:

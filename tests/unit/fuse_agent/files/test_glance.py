@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
-from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.stats import WithStats
 from paddleflow_fuse.files.system import Parts
 from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.files.written.staging import Staging
 from paddleflow_fuse.nodes.records import ROOT, StaleError
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes

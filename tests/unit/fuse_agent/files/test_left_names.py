@@ -15,10 +15,10 @@ import pytest
 import trio
 import trio.testing
 from paddleflow_fuse.cache.memory import Memory
-from paddleflow_fuse.files.notes import Note
-from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.files.written.notes import Note
+from paddleflow_fuse.files.written.staging import Staging
 from paddleflow_fuse.nodes.records import ROOT, Known
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 import stat
 
 import pytest
-from paddleflow_fuse.files.neighbours import MOST, Neighbours
+from paddleflow_fuse.files.read.neighbours import MOST, Neighbours
 from paddleflow_fuse.nodes.records import ROOT, Known
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes

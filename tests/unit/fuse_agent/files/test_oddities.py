@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from paddleflow_fuse.files.oddities import Oddities
+from paddleflow_fuse.files.known.oddities import Oddities
 
 
 def test_each_is_counted_once_and_of_the_first_a_line_is_written(caplog: pytest.LogCaptureFixture) -> None:

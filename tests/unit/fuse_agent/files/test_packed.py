@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from paddleflow_fuse.files.packed import DamagedError, Moment, age, pack, unpack
+from paddleflow_fuse.files.known.packed import DamagedError, Moment, age, pack, unpack
 from paddleflow_fuse.sources.base import Found, Kind, Listed, Page
 
 NUMBERS = some.integers(-(1 << 63), (1 << 63) - 1)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from paddleflow_fuse.files.ahead import Range, joined
-from paddleflow_fuse.files.patch import MOST_PARTS, plan
+from paddleflow_fuse.files.read.ahead import Range, joined
+from paddleflow_fuse.files.written.patch import MOST_PARTS, plan
 from paddleflow_fuse.sources.base import Part
 
 MIB, GIB = 1 << 20, 1 << 30

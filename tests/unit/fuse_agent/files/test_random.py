@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import trio
 from paddleflow_fuse.cache.disk import Disk
-from paddleflow_fuse.files.stage import Stage
 from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.files.written.stage import Stage
 from paddleflow_fuse.nodes.records import ROOT
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.operations import Changes

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
-from paddleflow_fuse.files import recalls
-from paddleflow_fuse.files.remembered import NAMES, Remembered, Row
-from paddleflow_fuse.files.staging import Staging
+from paddleflow_fuse.files.known import recalls
+from paddleflow_fuse.files.known.remembered import NAMES, Remembered, Row
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.files.written.staging import Staging
 from paddleflow_fuse.nodes.records import ROOT
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paddleflow_fuse.files import remembered, view
-from paddleflow_fuse.files.packed import Moment
-from paddleflow_fuse.files.remembered import NAMES, WELL, LostError, Remembered, examine
+from paddleflow_fuse.files import view
+from paddleflow_fuse.files.known import remembered
+from paddleflow_fuse.files.known.packed import Moment
+from paddleflow_fuse.files.known.remembered import NAMES, WELL, LostError, Remembered, examine
 from paddleflow_fuse.sources.base import Found, Kind, Listed, Page
 
 from tests.support.caches import eventually, killed

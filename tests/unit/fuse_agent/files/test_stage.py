@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
-from paddleflow_fuse.files import headroom
-from paddleflow_fuse.files import stage as module
-from paddleflow_fuse.files.ahead import Range
-from paddleflow_fuse.files.notes import Note, read_note, write_note
-from paddleflow_fuse.files.present import Present
-from paddleflow_fuse.files.stage import PIECE, Stage
-from paddleflow_fuse.files.staging import Staging
+from paddleflow_fuse.files.read.ahead import Range
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.files.written import headroom
+from paddleflow_fuse.files.written import stage as module
+from paddleflow_fuse.files.written.notes import Note, read_note, write_note
+from paddleflow_fuse.files.written.present import Present
+from paddleflow_fuse.files.written.stage import PIECE, Stage
+from paddleflow_fuse.files.written.staging import Staging
 from paddleflow_fuse.nodes.records import ROOT
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes

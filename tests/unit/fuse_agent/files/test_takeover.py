@@ -14,12 +14,12 @@ import pytest
 import trio
 from paddleflow_fuse.cache.memory import Memory
 from paddleflow_fuse.files import view
-from paddleflow_fuse.files.marks import Marks
-from paddleflow_fuse.files.notes import Note
-from paddleflow_fuse.files.stage import Stage
-from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.files.written.marks import Marks
+from paddleflow_fuse.files.written.notes import Note
+from paddleflow_fuse.files.written.stage import Stage
+from paddleflow_fuse.files.written.staging import Staging
 from paddleflow_fuse.nodes.records import ROOT, Known
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
@@ -222,7 +222,7 @@ def test_what_no_note_could_be_taken_of_is_not_stored_after_a_crash(
     stage = staging.begin(Note(b"file", version))
     stage.write(0, b"lacks a part")
     with monkeypatch.context() as patched:
-        patched.setattr("paddleflow_fuse.files.stage.write_note", fail)
+        patched.setattr("paddleflow_fuse.files.written.stage.write_note", fail)
         stage.poison(OSError(errno.ENOSPC, "the disk took no more"))
     assert stage.poisoned == errno.ENOSPC, "for as long as this one lives"
     stage.close()
@@ -322,7 +322,7 @@ def test_what_is_mapped_is_stored_again_only_when_it_was_changed(
     region: Region, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for pause in ("FIRST_PAUSE", "LONGEST_PAUSE"):
-        monkeypatch.setattr(f"paddleflow_fuse.files.recovery.{pause}", 0.01)
+        monkeypatch.setattr(f"paddleflow_fuse.files.written.recovery.{pause}", 0.01)
     source, looks = Away(), [0]
     left = Staging(tmp_path).begin(Note(b"file", waits=True))
     left.write(0, b"first")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import trio
 from paddleflow_fuse.files.plans import Plans
-from paddleflow_fuse.files.staging import Staging
+from paddleflow_fuse.files.written.staging import Staging
 from paddleflow_fuse.nodes.records import ROOT
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.sources.base import NOTHING, Found, Kept

@@ -16,9 +16,9 @@ import pytest
 import trio
 from hypothesis import strategies as st
 from paddleflow_fuse.cache.memory import Memory
-from paddleflow_fuse.files.staging import Staging
 from paddleflow_fuse.files.system import FileSystem, Parts
 from paddleflow_fuse.files.view import Settings
+from paddleflow_fuse.files.written.staging import Staging
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
 from paddleflow_fuse.opens import Opens

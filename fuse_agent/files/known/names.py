@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import trio
 
-from ..metrics import Metrics
-from ..nodes.records import ROOT, StaleError, number
-from ..operations import Absent
-from ..sources.base import LONGEST_NAME, Found, Kind, require_text
-from . import view
+from ...metrics import Metrics
+from ...nodes.records import ROOT, StaleError, number
+from ...operations import Absent
+from ...sources.base import LONGEST_NAME, Found, Kind, require_text
+from .. import view
 from .believed import Believed
 from .changes import Changes
 from .listings import Listings
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
-    from ..nodes.records import Known
-    from ..nodes.table import Nodes
-    from ..operations import Held, Soon
-    from ..protocol.replies import Entry
-    from ..sources.base import Source
+    from ...nodes.records import Known
+    from ...nodes.table import Nodes
+    from ...operations import Held, Soon
+    from ...protocol.replies import Entry
+    from ...sources.base import Source
+    from ..view import Settings
+    from ..work import Work
     from .remembered import Remembered
-    from .view import Settings
-    from .work import Work
 
     Answer = TypeVar("Answer")
 

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..nodes.records import StaleError
+from ...nodes.records import StaleError
 from .recovery import FIRST_PAUSE, LONGEST_PAUSE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from ..metrics import Metrics
-    from ..opens import Opens
-    from ..sources.base import Source
-    from .names import Names
+    from ...metrics import Metrics
+    from ...opens import Opens
+    from ...sources.base import Source
+    from ..known.names import Names
+    from ..work import Work
     from .stage import Stage
-    from .work import Work
 
 _LOG = logging.getLogger(__name__)
 # Parts of one file that are on their way.

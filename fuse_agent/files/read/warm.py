@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..nodes.records import ROOT
-from ..sources.base import is_name
+from ...nodes.records import ROOT
+from ...sources.base import is_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
     from typing import Any
 
-    from ..nodes.table import Nodes
+    from ...nodes.table import Nodes
+    from ..known.names import Names
     from .contents import Contents
-    from .names import Names
 
 _LOG = logging.getLogger(__name__)
 _EVERY: Final = 1.0  # seconds between two lines that tell how far it is

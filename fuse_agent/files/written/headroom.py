@@ -22,7 +22,7 @@ from .stage import NO_ROOM, SETTLED
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..cache.disk import Disk
+    from ...cache.disk import Disk
 
 _LOG = logging.getLogger(__name__)
 # Seconds for which what was seen is believed.

@@ -9,13 +9,13 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..cache.memory import BLOCK
+from ...cache.memory import BLOCK
+from ..work import Flight
 from .ahead import Range, Reader, joined, overlap, request_size, requests, without
-from .work import Flight
 
 if TYPE_CHECKING:
-    from ..cache.file import File
-    from ..operations import Soon
+    from ...cache.file import File
+    from ...operations import Soon
     from .contents import Contents
 
 # Fetched whole by one request, as soon as anything of it is wanted.

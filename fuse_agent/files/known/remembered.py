@@ -17,16 +17,16 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ..boot import boot_id
-from ..sources.base import parent
-from . import view
+from ...boot import boot_id
+from ...sources.base import parent
+from .. import view
 from .packed import DamagedError, Moment, age, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from ..sources.base import Page
+    from ...sources.base import Page
 
 _LOG = logging.getLogger(__name__)
 NAMES, WELL = "names", "names-well"  # the file, and the mark of a good end

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..sources.base import ChangedError
+from ...sources.base import ChangedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
-    from ..sources.base import Found, Source
-    from .ahead import Range
-    from .names import Names
+    from ...sources.base import Found, Source
+    from ..known.names import Names
+    from ..read.ahead import Range
+    from ..work import Work
     from .overtaken import Overtaken
     from .stage import Stage
     from .storing import Storing
-    from .work import Work
 
 _LOG = logging.getLogger(__name__)
 # Seconds between two attempts to store what nobody waits for any more: twice as long each time.

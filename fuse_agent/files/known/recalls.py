@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..nodes.records import StaleError
-from ..sources.base import parent as folder_of
+from ...nodes.records import StaleError
+from ...sources.base import parent as folder_of
 from .remembered import LostError
 
 if TYPE_CHECKING:
-    from ..nodes.table import Nodes
-    from ..sources.base import Found
+    from ...nodes.table import Nodes
+    from ...sources.base import Found
+    from ..work import Flight, Work
     from .listings import Listings
     from .names import Names
     from .remembered import Remembered, Row
-    from .work import Flight, Work
 
 # Names of a folder up to which who looks for one waits for all.
 _FEW: Final = 20_000

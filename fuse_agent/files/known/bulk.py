@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from . import view
+from .. import view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..nodes.table import Nodes
-    from .view import Settings
+    from ...nodes.table import Nodes
+    from ..view import Settings
 
 # Files that are made in a folder before it counts, and those for which a page of its listing is worth it.
 LEAST: Final = 4

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..nodes.records import ROOT
-from ..operations import Listed
-from ..protocol.replies import Attributes, Entry, listed_size
-from . import view
+from ...nodes.records import ROOT
+from ...operations import Listed
+from ...protocol.replies import Attributes, Entry, listed_size
+from .. import view
 from .bulk import Bulk
 from .oddities import Oddities
 from .recalls import Listing, Recalls
@@ -21,14 +21,14 @@ from .recalls import Listing, Recalls
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..nodes.table import Child, Nodes
-    from ..operations import Soon
-    from ..sources.base import Listed as Told
-    from ..sources.base import Page, Source
+    from ...nodes.table import Child, Nodes
+    from ...operations import Soon
+    from ...sources.base import Listed as Told
+    from ...sources.base import Page, Source
+    from ..view import Settings
+    from ..work import Work
     from .names import Names
     from .remembered import Remembered
-    from .view import Settings
-    from .work import Work
 
 # Names that are taken in a row before others have their turn.
 _ROW: Final = 64

@@ -14,11 +14,11 @@ from .headroom import no_room
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from ..read.contents import Contents
+    from ..work import Work
     from .behind import Behind
-    from .contents import Contents
     from .headroom import Headroom
     from .stage import Stage
-    from .work import Work
 
 
 class Admission:

@@ -11,11 +11,11 @@ from collections import OrderedDict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from ..cache.disk import key
-from ..cache.errors import FullError, UsedError
-from ..cache.memory import BLOCK
-from ..nodes.records import StaleError
-from ..sources.base import ChangedError
+from ...cache.disk import key
+from ...cache.errors import FullError, UsedError
+from ...cache.memory import BLOCK
+from ...nodes.records import StaleError
+from ...sources.base import ChangedError
 from .ahead import Range
 from .content import SMALL, Content
 from .prefetched import Prefetched
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from ..cache.disk import Disk
-    from ..cache.file import File
-    from ..cache.memory import Memory
-    from ..metrics import Metrics
-    from ..nodes.records import Known
-    from ..nodes.table import Nodes
-    from ..sources.base import Source
-    from .names import Names
-    from .view import Settings
-    from .work import Work
+    from ...cache.disk import Disk
+    from ...cache.file import File
+    from ...cache.memory import Memory
+    from ...metrics import Metrics
+    from ...nodes.records import Known
+    from ...nodes.table import Nodes
+    from ...sources.base import Source
+    from ..known.names import Names
+    from ..view import Settings
+    from ..work import Work
 
     Loaded = TypeVar("Loaded")
 # Contents are kept when nobody has them open any more: who opens a file again soon is spared half of what an open costs. At least and at

@@ -10,8 +10,8 @@ import resource
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
-from ..boot import boot_id
-from ..cache.claim import BESIDE
+from ...boot import boot_id
+from ...cache.claim import BESIDE
 from .marks import Marks
 from .notes import read_note, write_note
 from .present import Present

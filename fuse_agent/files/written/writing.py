@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ..metrics import Metrics
-from ..nodes.records import StaleError
-from ..opens import Mode
-from ..sources.base import UNTOLD
-from . import view
+from ...metrics import Metrics
+from ...nodes.records import StaleError
+from ...opens import Mode
+from ...sources.base import UNTOLD
+from .. import view
+from ..read.ahead import Range, joined
+from ..read.contents import LARGEST
 from .admission import Admission
-from .ahead import Range, joined
 from .begun import Begun
 from .behind import Behind
 from .closing import Closing
-from .contents import LARGEST
 from .headroom import Headroom
 from .overtaken import Overtaken
 from .recovery import Recovery
@@ -38,17 +38,17 @@ from .storing import OvertakenError, Storing
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from ..nodes.table import Nodes
-    from ..opens import Opens
-    from ..operations import Changes, Soon
-    from ..sources.base import Found, Source
-    from ..sources.xattrs import Xattrs
-    from .contents import Contents
-    from .names import Names
+    from ...nodes.table import Nodes
+    from ...opens import Opens
+    from ...operations import Changes, Soon
+    from ...sources.base import Found, Source
+    from ...sources.xattrs import Xattrs
+    from ..known.names import Names
+    from ..read.contents import Contents
+    from ..view import Settings
+    from ..work import Work
     from .stage import Stage
     from .staging import Staging
-    from .view import Settings
-    from .work import Work
 
 _LOG = logging.getLogger(__name__)
 # Files that a status names; all are counted.

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from .ahead import Range
+from ..read.ahead import Range
 from .notes import Note, Stored, note_path, write_note
 from .present import Present
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..cache.file import File
+    from ...cache.file import File
     from .marks import Marks
 
 _LOG = logging.getLogger(__name__)

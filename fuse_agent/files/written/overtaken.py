@@ -7,7 +7,7 @@ import errno
 import logging
 from typing import TYPE_CHECKING, Any
 
-from .ahead import Range
+from ..read.ahead import Range
 
 if TYPE_CHECKING:
     from .stage import Stage

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ..cache.errors import UsedError
-from ..opens import Below
+from ...cache.errors import UsedError
+from ...opens import Below
 from .notes import Note
 from .stage import sum_if_compared
 
 if TYPE_CHECKING:
-    from ..nodes.table import Nodes
-    from ..opens import Opens
-    from ..sources.base import Source
-    from ..sources.xattrs import Xattrs
-    from .content import Content
-    from .contents import Contents
-    from .names import Names
+    from ...nodes.table import Nodes
+    from ...opens import Opens
+    from ...sources.base import Source
+    from ...sources.xattrs import Xattrs
+    from ..known.names import Names
+    from ..read.content import Content
+    from ..read.contents import Contents
+    from ..work import Work
     from .stage import Stage
     from .staging import Staging
-    from .work import Work
 
 _LOG = logging.getLogger(__name__)
 # Larger ones that are only changed are not copied here to be written by the kernel: it would not tell what it wrote, and all were sent.

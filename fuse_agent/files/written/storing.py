@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..sources.base import ChangedError, Kept
-from . import view
-from .ahead import Range
+from ...sources.base import ChangedError, Kept
+from .. import view
+from ..read.ahead import Range
 from .patch import plan
 from .stage import COMPARED, SETTLED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ..sources.base import Found, Part, Source
+    from ...sources.base import Found, Part, Source
+    from ..work import Work
     from .notes import Stored
     from .stage import Stage
-    from .work import Work
 
     Fill = Callable[[list[Range]], Awaitable[None]]
 

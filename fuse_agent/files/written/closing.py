@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from ..nodes.records import StaleError
+from ...nodes.records import StaleError
 from .notes import note_path, sync
 from .recovery import FIRST_PAUSE, LONGEST_PAUSE
 from .storing import OvertakenError
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from ..nodes.table import Nodes
-    from ..opens import Opens
-    from .contents import Contents
+    from ...nodes.table import Nodes
+    from ...opens import Opens
+    from ..read.contents import Contents
+    from ..work import Work
     from .overtaken import Overtaken
     from .stage import Stage
-    from .work import Work
 
 _LOG = logging.getLogger(__name__)
 # Seconds between two looks whether a file is mapped still.

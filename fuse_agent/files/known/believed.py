@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ..sources.xattrs import Xattrs
+    from ...sources.xattrs import Xattrs
 
 _MOST: Final = 4096
 

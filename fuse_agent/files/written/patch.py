@@ -6,12 +6,12 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from ..sources.base import Part
+from ...sources.base import Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .ahead import Range
+    from ..read.ahead import Range
 
 # What S3 takes: of one object, and of one part of it. No more is copied by one request, since the store says nothing until it is done.
 MOST_PARTS: Final = 10_000

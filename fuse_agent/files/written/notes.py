@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..sources.xattrs import Changed
+    from ...sources.xattrs import Changed
 
 _BLOCK: Final = 4096
 NO_XATTRS: Final[Changed] = MappingProxyType({})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..cache.claim import OWNER, STAGING, owner_of
+from ...cache.claim import OWNER, STAGING, owner_of
 from .notes import read_note
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import json
 import zlib
 from typing import Final, NamedTuple
 
-from ..sources.base import Found, Kind, Listed, Page
+from ...sources.base import Found, Kind, Listed, Page
 
 # Bytes as text of the same length, whatever they are.
 _BYTES: Final = "latin-1"

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ..nodes.table import Nodes
+    from ...nodes.table import Nodes
 
 # Files in a row before any is fetched ahead, and how many are at most.
 _RUN: Final = 2

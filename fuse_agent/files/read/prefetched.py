@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from .ahead import Range, without
 
 if TYPE_CHECKING:
-    from ..metrics import Metrics
+    from ...metrics import Metrics
 
 # Contents that are remembered; what nobody read of one that is older counts as never read.
 _REMEMBERED: Final = 4096
