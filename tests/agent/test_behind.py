@@ -105,14 +105,19 @@ def case(tmp_path: Path, server: Minio, bucket: Options) -> Iterator[Case]:
 def begun(case: Case, one: int, data: bytes = DATA, parts: int = 4) -> None:
     """It is written, and all is sent that can be."""
     assert os.write(one, data) == len(data)
-    until("parts are sent", lambda: case.has_sent(parts))
+    until_sent(case, parts)
     assert case.keys() == []
+
+
+def until_sent(case: Case, parts: int) -> None:
+    """The server has them, and a moment later they are counted."""
+    until("parts are sent", lambda: case.has_sent(parts))
+    until("they are counted", lambda: case.counted()("pfs_behind_bytes_total") == parts * PART)
 
 
 def test_who_closes_a_file_sends_its_end_alone(case: Case) -> None:
     one: Any = os.open(case.point / "large", NEW)
     begun(case, one)
-    until("they are counted", lambda: case.counted()("pfs_behind_bytes_total") == 4 * PART)
     assert case.requests(partial(os.close, one)) == {"UploadPart": 1, "CompleteMultipartUpload": 1}
     case.check(DATA)
 
@@ -169,7 +174,7 @@ def test_what_has_its_size_before_it_is_written_is_not_sent_as_zeros(case: Case)
     os.posix_fallocate(one, 0, len(DATA))
     begun(case, one, DATA[: 3 * PART], parts=2)
     os.write(one, DATA[3 * PART :])
-    until("parts are sent", lambda: case.has_sent(4))
+    until_sent(case, 4)
     assert case.requests(partial(os.close, one)) == {"UploadPart": 1, "CompleteMultipartUpload": 1}
     case.check(DATA)
 
