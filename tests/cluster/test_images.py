@@ -23,7 +23,8 @@ from tests.support.binaries import ROOT
 # What each extra is for, by the names that the code imports.
 EXTRAS = {
     "sources": ["boto3", "obstore"],
-    "fuse": ["pyfuse3", "trio"],
+    "fuse": ["trio"],
+    "pyfuse3": ["pyfuse3"],
     "csi": ["grpc"],
     "controllers": ["kopf"],
     "cli": ["jinja2"],
