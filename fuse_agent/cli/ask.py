@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..session.mount import is_dead
+from ..session.mount import is_dead, real
 from ..supervisor.status import address
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def ask(run: Path, point: Path, do: str, **given: Any) -> Generator[dict[str, An
     :raises AskError:
     """
     try:
-        yield from asked(address(run, _real(point)), do, _STATUS if do in _AT_ONCE else None, **given)
+        yield from asked(address(run, real(point)), do, _STATUS if do in _AT_ONCE else None, **given)
     except (FileNotFoundError, ConnectionRefusedError):
         remedy = "See what is mounted: findmnt -t fuse.paddleflow"
         if is_dead(point):
@@ -105,8 +105,3 @@ def wait_for_end(process: int, seconds: float | None = None) -> bool:
         return bool(select.select([descriptor], [], [], seconds)[0])
     finally:
         os.close(descriptor)
-
-
-def _real(point: Path) -> Path:
-    """Without a look at the mount itself, which may hang."""
-    return Path(os.path.realpath(point.parent), point.name)

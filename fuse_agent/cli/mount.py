@@ -20,6 +20,7 @@ from paddleflow_core.model.stores import PROPERTIES, SECRETS, STORES
 
 from .. import configuration as configured
 from ..configuration import OptionsError
+from ..session.mount import real
 from ..sources.held import pointer, points
 from ..sources.make import missing
 from ..supervisor.settings import LIVING
@@ -107,7 +108,7 @@ def write(run: Path, url: str, point: Path, given: Mapping[str, Any], secrets: P
     if lacking := missing(wanted.place["type"], points(secrets)):
         names = " ".join(lacking)
         raise MountError(f"{url} needs what is not installed: {sys.executable} -m pip install {names}")
-    point = Path(os.path.realpath(point.parent), point.name)
+    point = real(point)
     _apart(point, wanted, secrets)
     for name in model.RETIRED:
         if name in given:

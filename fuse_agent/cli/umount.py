@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..logs import plain
-from ..session.mount import TYPE, MountError, elsewhere, is_dead, mounts, unmount
+from ..session.mount import TYPE, MountError, elsewhere, is_dead, mounts, real, unmount
 from .ask import AskError, GoneError, ask, last, wait_for_end
 from .show import size
 from .words import UNSAVED
@@ -19,6 +17,7 @@ from .words import UNSAVED
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 _FAILED: Final = 1
 _SOON: Final = 5.0  # seconds after which who waits is told for what
@@ -96,13 +95,13 @@ def _ended(point: Path, worker: object, told: Iterator[dict[str, Any]]) -> int:
 
 def _take_away(run: Path, point: Path) -> int:
     """Whoever else mounts something does not mean us."""
-    real = _real(point)
-    there = [one for one in mounts() if one.point == real]
+    place = str(real(point))
+    there = [one for one in mounts() if one.point == place]
     if not there or there[-1].type != TYPE:
         what = f"{there[-1].source} is mounted there" if there else "nothing is mounted there"
         _say(f"{point} is no mount of ours: {what}. See those that are: findmnt -t {TYPE}")
         return _FAILED
-    unmount(Path(real), lazily=True)
+    unmount(real(point), lazily=True)
     with closing(ask(run, point, "unmounting")) as told:
         try:
             next(told)
@@ -119,7 +118,7 @@ def _take_away(run: Path, point: Path) -> int:
 
 
 def _take_dead(point: Path) -> int:
-    unmount(Path(_real(point)), lazily=True)
+    unmount(real(point), lazily=True)
     _say(f"{point} was mounted still though its agent is gone, and is unmounted now. {_lie(None)}")
     return 0
 
@@ -140,10 +139,6 @@ def _files(count: int) -> str:
 def _few(names: Sequence[str], count: int) -> str:
     shown = plain(", ".join(names)) or "names are not known"
     return shown + (f" and {count - len(names)} more" if 0 < len(names) < count else "")
-
-
-def _real(point: Path) -> str:
-    return str(Path(os.path.realpath(point.parent), point.name))
 
 
 def _say(text: str) -> None:

@@ -20,6 +20,7 @@ from ..cli.ask import AskError, wait_for_end
 from ..cli.mount import living
 from ..files.written.folders import caches
 from ..session.mount import TYPE, MountError, mounts, unmount
+from ..session.mount import real as real_point
 from ..supervisor.holders import holders
 from ..supervisor.status import address
 from . import agents as found_agents
@@ -339,7 +340,7 @@ def is_dead(point: str, seconds: float) -> bool:
 
 def real(point: str) -> str:
     """As an agent says it; without a look at the mount itself, which may hang."""
-    return str(Path(os.path.realpath(Path(point).parent), Path(point).name)) if point else ""
+    return str(real_point(Path(point))) if point else ""
 
 
 def _device(point: str) -> str:

@@ -84,6 +84,11 @@ def mounts(table: Path = Path("/proc/self/mountinfo")) -> list[Mounted]:
     return found
 
 
+def real(point: Path) -> Path:
+    """A mount point as the kernel names it; without a look at the mount itself, which may hang."""
+    return Path(os.path.realpath(point.parent), point.name)
+
+
 def elsewhere(device: str, source: str, processes: Path = Path("/proc")) -> int:
     """A process of another mount namespace that sees it mounted, of those that this one may look at; 0 when there is none.
 
@@ -103,12 +108,12 @@ def elsewhere(device: str, source: str, processes: Path = Path("/proc")) -> int:
 
 def is_dead(point: Path) -> bool:
     """Whether a mount of ours is there that nobody serves. Who does not answer is waited for."""
-    real = str(Path(os.path.realpath(point.parent), point.name))
-    there = [one for one in mounts() if one.point == real]
+    place = str(real(point))
+    there = [one for one in mounts() if one.point == place]
     if not there or there[-1].type != TYPE:
         return False
     try:
-        os.statvfs(real)
+        os.statvfs(place)
     except OSError as error:
         return error.errno in (errno.ENOTCONN, errno.ECONNABORTED)
     return False

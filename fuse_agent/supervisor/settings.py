@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..control import Session
 from ..protocol.agree import Wish
-from ..session.mount import Options
+from ..session.mount import Options, real
 from .watch import Limits
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def parse(text: str | bytes) -> Settings:
     is_root = os.geteuid() == 0
     return Settings(
         # Now, since a path is looked up in vain for as long as nobody serves what is mounted there.
-        point=Path(os.path.realpath(Path(point).parent), Path(point).name),
+        point=real(Path(point)),
         source=source,
         mount=Options(value["read_only"], value["allow_other"], value["largest"]),
         wish=Wish(
