@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -177,6 +178,7 @@ def _held(secrets: Path | None, url: str) -> dict[str, Any]:
     """
     if secrets is None:
         return {}
+    _guarded(secrets)
     try:
         found = json.loads(secrets.read_text(encoding="utf-8"))
     except ValueError:
@@ -195,6 +197,23 @@ def _held(secrets: Path | None, url: str) -> dict[str, Any]:
             f"{secrets} has {', '.join(strange)}, which is no secret of such a place.{guess} There are {', '.join(model.held(url)) or 'none'}."
         )
     return found
+
+
+def _guarded(secrets: Path) -> None:
+    """Who can write it says where the keys come from. Reading alone is only told: Kubernetes hands secrets out with mode 0644.
+
+    :raises OptionsError:
+    """
+    mode = stat.S_IMODE(secrets.stat().st_mode)
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise OptionsError(
+            f"{secrets} has mode {mode:04o}, so that others may change it. Nobody else should read it either: chmod 600 {secrets}"
+        )
+    if mode & stat.S_IROTH:
+        print(
+            f"{secrets} has mode {mode:04o}, so that everybody on this machine may read it: chmod 600 {secrets}",
+            file=sys.stderr,
+        )
 
 
 def _session(wanted: Configuration) -> dict[str, Any]:

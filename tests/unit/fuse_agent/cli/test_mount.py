@@ -76,3 +76,27 @@ def test_of_a_file_of_secrets_a_wrong_name_is_answered_by_those_of_secrets(tmp_p
         f"{secrets} has accesKey, which is no secret of such a place. Did you mean accessKey? "
         "There are accessKey, secretKey, sessionToken, customerKey."
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "warns"), [(0o600, False), (0o440, False), (0o644, True), (0o444, True)], ids=lambda one: f"{one:o}"
+)
+def test_a_file_of_secrets_that_all_may_read_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: int, warns: bool
+) -> None:
+    """And taken: so Kubernetes hands secrets out."""
+    secrets = tmp_path / "secrets.json"
+    secrets.write_text(json.dumps({"accessKey": "a", "secretKey": "hidden"}))
+    secrets.chmod(mode)
+    mount.write(tmp_path, "s3://bucket", tmp_path / "point", {"endpoint": "https://store"}, secrets)
+    told = f"{secrets} has mode 0{mode:o}, so that everybody on this machine may read it: chmod 600 {secrets}\n"
+    assert capsys.readouterr().err == (told if warns else "")
+
+
+@pytest.mark.parametrize("mode", [0o660, 0o602, 0o646, 0o777], ids="{:o}".format)
+def test_a_file_of_secrets_that_others_may_change_is_refused(tmp_path: Path, mode: int) -> None:
+    secrets = tmp_path / "secrets.json"
+    secrets.write_text(json.dumps({"accessKey": "a", "secretKey": "hidden"}))
+    secrets.chmod(mode)
+    with pytest.raises(OptionsError, match=f"has mode 0{mode:o}, so that others may change it.*: chmod 600 {secrets}"):
+        mount.write(tmp_path, "s3://bucket", tmp_path / "point", {"endpoint": "https://store"}, secrets)

@@ -16,7 +16,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from paddleflow_core.plan.node_mounts import FIELDS, STATES, plan
 
-from tests.support import guides
+from tests.support import checkout_play, guides
 from tools import tree
 
 ROLE = tree.ROOT / "roles/fuse_agent"
@@ -172,6 +172,57 @@ def test_what_the_guide_declares_can_be_mounted() -> None:
     found = plan(declared, "/etc/paddleflow/fuse")
     assert found["problems"] == []
     assert [one["name"] for one in found["mounts"]] == ["corpus", "results"]
+
+
+def test_a_diff_leaves_out_the_checksums_of_packages() -> None:
+    tasks = yaml.safe_load((ROLE / "tasks/install.yml").read_text(encoding="utf-8"))
+    (brings,) = [task for task in tasks if "fuse_agent_lock_files" in str(task.get("loop", ""))]
+    assert brings["diff"] is False
+
+
+VALIDATE = """
+- hosts: node
+  connection: local
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: paddleflow.core.fuse_agent
+        tasks_from: validate
+      vars: {fuse_agent_mounts: [], fuse_agent_wheel: "{{ inventory_dir }}/agent.whl"}
+    - ansible.builtin.assert:
+        that: fuse_agent_wheel_found.stat.exists
+"""
+
+
+@checkout_play.NEEDS_ANSIBLE
+def test_the_wheel_is_found_whatever_python_an_inventory_names_for_localhost(tmp_path: Path) -> None:
+    (tmp_path / "agent.whl").touch()
+    inventory = tmp_path / "hosts"
+    inventory.write_text(
+        "localhost ansible_connection=local ansible_python_interpreter=/missing/python3\n"
+        "node ansible_python_interpreter='{{ ansible_playbook_python }}'\n"
+    )
+    done = checkout_play.run(tmp_path, VALIDATE, "-i", str(inventory))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+LOCAL = """
+- hosts: fuse_nodes
+  gather_facts: false
+  tasks:
+    - ansible.builtin.setup: {gather_subset: ["!all", "!min", python]}
+    - ansible.builtin.assert:
+        that: ansible_facts.python.executable == ansible_playbook_python
+"""
+
+
+@checkout_play.NEEDS_ANSIBLE
+def test_this_machine_is_reached_as_the_guide_says(tmp_path: Path) -> None:
+    (shown,) = [block for block in guides.blocks("docs/guides/fuse-agent.md") if "# this-machine.yml" in block.text]
+    inventory = tmp_path / "this-machine.yml"
+    inventory.write_text(shown.text)
+    done = checkout_play.run(tmp_path, LOCAL, "-i", str(inventory), ANSIBLE_PYTHON_INTERPRETER="/missing/python3")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def look(tmp_path: Path, *secrets: Path) -> dict[str, Any]:
