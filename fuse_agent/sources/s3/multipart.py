@@ -62,14 +62,6 @@ def parts(size: int) -> Iterator[Part]:
         yield Part(number, offset, min(step, size - offset))
 
 
-class Unfinished(NamedTuple):
-    """An upload that was begun."""
-
-    key: str
-    upload: str
-    begun_ns: int
-
-
 class Sent(NamedTuple):
     """Of a part, what the store has.
 

@@ -10,7 +10,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote_plus
 
 from ..base import ChangedError, quiet
 from ..objects import Keys, Object, Store
@@ -22,7 +21,7 @@ from .conditions import Conditions
 from .credentials import Keeper
 from .failures import GarbledError
 from .journal import NOWHERE
-from .multipart import SIZES, Multipart, Sizes, Unfinished, holds
+from .multipart import SIZES, Multipart, Sizes, holds
 from .options import BEHIND, PATCHES, PATIENT, Patience
 from .providers import provider_of
 from .quick import WRITE, Quick, new_mark, plain, quoted, seconds, version_of, whole
@@ -255,10 +254,6 @@ class S3Store(Store):
 
     # --- uploads that were begun -------------------------------------------------------------
 
-    def unfinished(self, keys: Sequence[str]) -> Sequence[Unfinished]:
-        """Those of some keys, whoever began them: whoever asks knows since when it has been writing them."""
-        return [one for key in keys for one in self._unfinished(key)]
-
     def abort(self, key: str, upload: str) -> None:
         """Also one that is not there any more."""
         self._multipart.abort(key, upload)
@@ -392,19 +387,6 @@ class S3Store(Store):
             failed = keys
         for key in failed:  # which one by one is either done, or refused with its own reason
             self._delete(key)
-
-    def _unfinished(self, key: str) -> Iterator[Unfinished]:
-        given: dict[str, Any] = {"Bucket": self._bucket, "Prefix": key, "EncodingType": "url"}
-        while True:
-            page = self._attempts.run(
-                "ListMultipartUploads", key, lambda _before: self._boto.list_multipart_uploads(**given)
-            )
-            for one in page.get("Uploads", ()):
-                if unquote_plus(one["Key"]) == key:
-                    yield Unfinished(key, one["UploadId"], int(one["Initiated"].timestamp() * 1e9))
-            if not page.get("IsTruncated"):
-                return
-            given["KeyMarker"], given["UploadIdMarker"] = page["NextKeyMarker"], page["NextUploadIdMarker"]
 
 
 def _condition(over: bytes | None) -> dict[str, str]:
