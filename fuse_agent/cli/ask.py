@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _CONNECT = 5.0
 # A supervisor waits for nobody, so that it says how it is whatever its worker does.
 _STATUS = 10.0
+# In which who has no supervisor any more stores what it can and ends.
+LEAVES = 10.0
 _AT_ONCE = ("status", "unmounting")
 
 
@@ -49,7 +51,7 @@ def ask(run: Path, point: Path, do: str, **given: Any) -> Generator[dict[str, An
         yield from asked(address(run, real(point)), do, _STATUS if do in _AT_ONCE else None, **given)
     except (FileNotFoundError, ConnectionRefusedError):
         remedy = "See what is mounted: findmnt -t fuse.paddleflow"
-        if is_dead(point):
+        if is_dead(point, LEAVES):
             remedy = f"It is mounted still though its agent is gone. Take it away: paddleflow-fuse umount {point}"
         raise GoneError(f"No agent serves {point}. {remedy}") from None
     except PermissionError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..logs import plain
 from ..session.mount import TYPE, MountError, elsewhere, is_dead, mounts, real, unmount
-from .ask import AskError, GoneError, ask, last, wait_for_end
+from .ask import LEAVES, AskError, GoneError, ask, last, wait_for_end
 from .show import size
 from .words import UNSAVED
 
@@ -30,7 +30,7 @@ def umount(given: argparse.Namespace) -> int:
     try:
         status = last(run, point, "status")
     except GoneError:
-        if not is_dead(point):
+        if not is_dead(point, LEAVES):
             raise
         return _take_dead(point)
     left, count = _save(run, point)

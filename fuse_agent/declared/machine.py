@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import shutil
-import threading
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from ..cache.errors import ForeignError, HeldError, UnsavedError
 from ..cli.ask import AskError, wait_for_end
 from ..cli.mount import living
 from ..files.written.folders import caches
-from ..session.mount import TYPE, MountError, mounts, unmount
+from ..session.mount import TYPE, MountError, is_dead, mounts, unmount
 from ..session.mount import real as real_point
 from ..supervisor.holders import holders
 from ..supervisor.status import address
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from .services import Services
 
 
-# What is said of a mount that nobody serves, and to who waited for it when it ended.
-_DEAD: Final = (errno.ENOTCONN, errno.ECONNABORTED)
 # Seconds in which a worker sees that its supervisor is gone, and answers no more.
 _LEAVES: Final = 2.0
 # What systemd is told of one beside the unit of all, below the folder of the machine's configuration.
@@ -210,7 +207,7 @@ class Machine:
 
         :raises TroubleError:
         """
-        if not until(lambda: is_dead(point, self.patience), _LEAVES):
+        if not until(lambda: is_dead(Path(point), self.patience), _LEAVES):
             raise TroubleError(
                 f"{point} is mounted by an agent that has no socket in {self._places.run}: somebody runs it from elsewhere, or it is stuck. "
                 f"End it and run again: paddleflow-fuse umount {point}; or take it away with fuse_agent_force."
@@ -320,22 +317,6 @@ def waits(folder: Path, files: list[str]) -> str:
 
 def _is_ours(point: str) -> bool:
     return any(one.point == point and one.type == TYPE for one in mounts())
-
-
-def is_dead(point: str, seconds: float) -> bool:
-    """Whether nobody serves it any more. Who ends stores what it can before, so long is waited, by a thread that may be left alone."""
-    found: list[int] = []
-
-    def look() -> None:
-        try:
-            os.statvfs(point)
-        except OSError as error:
-            found.append(error.errno or 0)
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    return bool(found) and found[0] in _DEAD
 
 
 def real(point: str) -> str:

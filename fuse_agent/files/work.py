@@ -45,6 +45,10 @@ class Flight:
         """Of what is done elsewhere, and has no answer."""
         self._landed.set()
 
+    async def landed(self) -> None:
+        """Whatever came of it."""
+        await self._landed.wait()
+
     async def result(self) -> Any:
         await self._landed.wait()
         if self._error:
@@ -119,6 +123,12 @@ class Work:
         """What comes of the work, which is begun unless somebody waits for it already."""
         answer: Answer = await (self._flights.get(key) or self._begin(key, work)).result()
         return answer
+
+    async def anew(self, key: Hashable, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        """The same of work that is begun after this was asked: what is under way may be of before."""
+        if before := self._flights.get(key):
+            await before.landed()
+        return await self.once(key, work)
 
     def begin(self, work: Callable[[], Awaitable[Any]]) -> Flight:
         """What goes on also when nobody waits for it."""

@@ -11,6 +11,7 @@ import re
 import socket
 import stat
 import subprocess
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,6 +19,8 @@ from typing import Final, NamedTuple
 TYPE: Final = "fuse.paddleflow"
 _RDONLY, _NOSUID, _NODEV, _NOATIME = 1, 2, 4, 1024
 _DETACH: Final = 2
+# What is said of a mount that nobody serves, and to who waited for it when it ended.
+_DEAD: Final = (errno.ENOTCONN, errno.ECONNABORTED)
 # Their numbers are the same on every processor.
 _FSOPEN, _FSCONFIG, _FSMOUNT = 430, 431, 432
 _CLOSE_ON_EXEC, _CREATE = 1, 6
@@ -106,17 +109,25 @@ def elsewhere(device: str, source: str, processes: Path = Path("/proc")) -> int:
     return 0
 
 
-def is_dead(point: Path) -> bool:
-    """Whether a mount of ours is there that nobody serves. Who does not answer is waited for."""
+def is_dead(point: Path, seconds: float) -> bool:
+    """Whether a mount of ours is there that nobody serves any more. Who ends stores what it can before, so long is waited, by a thread
+    that may be left alone."""
     place = str(real(point))
     there = [one for one in mounts() if one.point == place]
     if not there or there[-1].type != TYPE:
         return False
-    try:
-        os.statvfs(place)
-    except OSError as error:
-        return error.errno in (errno.ENOTCONN, errno.ECONNABORTED)
-    return False
+    found: list[int | None] = []
+
+    def look() -> None:
+        try:
+            os.statvfs(place)
+        except OSError as error:
+            found.append(error.errno)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return bool(found) and found[0] in _DEAD
 
 
 def lines(table: Path) -> list[str]:

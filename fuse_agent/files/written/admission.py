@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from .behind import Behind
     from .headroom import Headroom
     from .stage import Stage
+
+
+_ROOM: Final = "room"
 
 
 class Admission:
@@ -53,15 +57,15 @@ class Admission:
         :raises OSError: when there is no room
         """
         if not self._headroom.is_fresh:
-            await self._look()
+            await self._look(self._work.once)
         if self._headroom.refusal:  # as was seen before the last close, it may be
             await self._settle()
-            await self._look_anew()
+            await self._look(self._work.anew)
         if self._headroom.refusal:
             raise no_room(self._headroom.refusal)
 
     def begun(self) -> None:
-        """There is something that is written."""
+        """There is something to look at: that is written, or why nobody may."""
         if not self._watched:
             self._watched = True
             self._work.soon(self._watch)
@@ -75,25 +79,27 @@ class Admission:
                 stage.poison(OSError(errno.ENOSPC, "the disk took no more"))
 
     async def _watch(self) -> None:
-        """Most of what is written is not written by us."""
+        """Most of what is written is not written by us. A refusal stands in the status, so somebody looks until there is none."""
         try:
-            while self._stages or not self._behind.is_idle:
+            while self._stages or not self._behind.is_idle or self._headroom.refusal:
                 await trio.sleep(self._headroom.pause)
                 self._behind.look()
-                await self._look()
-                await self.find_missed()
+                with suppress(OSError):  # it is said by the refusal; the disk may come back
+                    await self._look(self._work.once)
+                    await self.find_missed()
         finally:
             self._watched = False
 
-    async def _look_anew(self) -> None:
-        """After this was asked: a look that was under way may have seen what is no more."""
-        await self._look()
-        if self._headroom.refusal:
-            await self._look()
-
-    async def _look(self) -> None:
-        look = partial(self._work.once, "room", partial(self._work.ask, self._headroom.look))
-        await look()
-        if self._headroom.presses:
-            self._contents.rest()
-            await look()
+    async def _look(self, do: Callable[[str, Callable[[], Awaitable[str]]], Awaitable[str]]) -> None:
+        """
+        :param do: whether with a look that is under way or by one of its own
+        """
+        look = partial(self._work.ask, self._headroom.look)
+        try:
+            await do(_ROOM, look)
+            if self._headroom.presses:
+                self._contents.rest()
+                await self._work.anew(_ROOM, look)
+        finally:
+            if self._headroom.refusal:
+                self.begun()

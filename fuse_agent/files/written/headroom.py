@@ -71,12 +71,18 @@ class Headroom:
         """What is cached goes first. For a thread.
 
         :return: why nobody begins to write, "" when all may
+        :raises OSError: of the disk, which is why then
         """
         with self._lock:
             began = time.monotonic()
-            staged = self._staged()
-            self.presses = self._disk is not None and self._disk.give_way(staged)
-            self._say(self._reason(staged))
+            try:
+                staged = self._staged()
+                self.presses = self._disk is not None and self._disk.give_way(staged)
+                reason = self._reason(staged)
+            except OSError as error:
+                self._say(f"how much room there is cannot be seen ({error.strerror})")
+                raise
+            self._say(reason)
             self._looked = time.monotonic()
             self._cost = self._looked - began
             return self.refusal

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from paddleflow_fuse.session.mount import Mounted, MountError, Options, elsewhere, mount, mounts, unmount
+from paddleflow_fuse.session.mount import Mounted, MountError, Options, elsewhere, is_dead, mount, mounts, unmount
 
 TABLE = r"""
 24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -92,3 +92,15 @@ def test_a_place_that_is_taken_says_by_what() -> None:
     with pytest.raises(MountError, match=r"is mounted on /proc already\. Unmount it first: umount /proc") as refused:
         mount(Path("/proc"), "memory://", Options())
     assert refused.value.errno == errno.EBUSY
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_a_mount_is_dead_when_its_server_is_gone_and_one_that_is_silent_holds_nobody(tmp_path: Path) -> None:
+    device = mount(tmp_path, "silent", Options())
+    try:
+        assert not is_dead(tmp_path, 0.1)
+        os.close(device)
+        assert is_dead(tmp_path, 60)
+    finally:
+        unmount(tmp_path, lazily=True)
+    assert not is_dead(tmp_path, 60)
