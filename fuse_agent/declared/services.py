@@ -34,7 +34,7 @@ class Services(Protocol):
         """Since it was started; it may be about to be started again."""
 
     def stop(self, name: str, seconds: float) -> None:
-        """In good order, and it is wanted no more.
+        """In good order, by force where that takes longer, and it is wanted no more.
 
         :raises TroubleError:
         """
@@ -131,7 +131,7 @@ class Runit:
             return
         folder = str(self._folder(name))
         # One after the other: what is told when it has finished would take back that runsv is to end.
-        _run("sv", "-w", str(int(seconds)), "down", folder, seconds=seconds + _STOPS)
+        _run("sv", "-w", str(int(seconds)), "force-stop", folder, seconds=seconds + _STOPS)
         _run("sv", "exit", folder)
         if not until(lambda: not self._is_watched(name), _STOPS):
             raise TroubleError(

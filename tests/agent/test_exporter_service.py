@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from paddleflow_fuse.declared.services import EXPORTER, Runit
 
-from tests.support.agent_mounts import until
+from tests.support.agent_mounts import is_alive, until
 from tests.support.ports import held_port
 from tools import tree
 
@@ -36,9 +36,9 @@ class Bare:
             ("finish", "sleep 0.3"),
             ("log-run", f'exec svlogd "{folder}/log/$(basename "$(dirname "$PWD")")"'),
         ):
-            self._script(name, text)
+            self.script(name, text)
 
-    def _script(self, name: str, text: str) -> None:
+    def script(self, name: str, text: str) -> None:
         path = self.folder / "supervised" / name
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
@@ -47,7 +47,7 @@ class Bare:
         """By which it is started from now on."""
         words = [sys.executable, "-P", "-m", "paddleflow_fuse.cli.__main__", "--run", str(self.folder), "exporter"]
         words += ["--listen", f"127.0.0.1:{port}"]
-        self._script("exporter-run", f"exec 2>&1\nexport PYTHONPATH={tree.ROOT / 'build/py'}\nexec {shlex.join(words)}")
+        self.script("exporter-run", f"exec 2>&1\nexport PYTHONPATH={tree.ROOT / 'build/py'}\nexec {shlex.join(words)}")
         return words
 
     def bring(self, wanted: list[str], *, check: bool = False) -> tuple[list[str], list[str]]:
@@ -120,3 +120,17 @@ def test_who_has_the_address_is_not_taken_for_it(bare: Bare) -> None:
     (problem,) = problems
     assert f"The exporter does not listen at 127.0.0.1:{port}" in problem
     assert "One such service serves all agents of a machine" in problem
+
+
+def test_what_does_not_stop_in_its_time_is_stopped_by_force(ports: tuple[int, int], bare: Bare) -> None:
+    bare.bring(bare.words(ports[0]))
+    bare.script("exporter-run", "trap '' TERM\nexec sleep 600")
+    os.kill(bare.services.process(EXPORTER), signal.SIGKILL)
+    until(lambda: _command(bare.services.process(EXPORTER)) == b"sleep", "who hears nothing")
+    process = bare.services.process(EXPORTER)
+    bare.services.stop(EXPORTER, 1)
+    assert not is_alive(process)
+
+
+def _command(process: int) -> bytes:
+    return Path(f"/proc/{process}/cmdline").read_bytes().partition(b"\0")[0] if process else b""
