@@ -105,6 +105,7 @@ class Request(NamedTuple):
     received: int = 0  # bytes of files
     sent: int = 0
     lacks: str = ""  # of no request: what the store was found not to have, in words
+    refused: str = ""  # of no request: why nobody is let in, in words
 
 
 class Metrics:
@@ -118,6 +119,7 @@ class Metrics:
         self._counts: dict[tuple[str, Labels], Counter] = {}
         self._lock = threading.Lock()
         self.lacks = set[str]()  # what the store was found not to have, in words
+        self.refused = ""  # why it let nobody in when it was asked last
 
     def operation(self, name: str, code: int, seconds: float) -> None:
         """Of the kernel's, with the errno of its answer."""
@@ -153,6 +155,11 @@ class Metrics:
             if one.lacks:
                 self.lacks.add(one.lacks)
                 return
+            if one.refused:
+                self.refused = one.refused
+                return
+            if 200 <= one.code < 400 or one.code == 404:
+                self.refused = ""
             self.count("object_requests_total", op=one.name, code=str(one.code), retried=str(one.again).lower())
             self.see("object_request_durations_histogram_seconds", one.seconds, op=one.name)
             if one.code >= 400 or not one.code:

@@ -130,6 +130,8 @@ def _warnings(told: Mapping[str, Any], worker: Mapping[str, Any]) -> Iterator[tu
     found = [f"without {text}" for text in [*told["mount"]["lacks"], *worker.get("lacks", [])]]
     if not worker:
         found.append(f"the worker {told.get('worker')}")
+    if why := worker.get("refused"):
+        found.append(f"its store refused what it was asked last: {why}")
     if worker.get("files", {}).get("upload_failures"):
         found.append(f"{worker['files']['upload_failures']} times its store did not take a file; see the log")
     if conflicts := worker.get("files", {}).get("conflicts"):

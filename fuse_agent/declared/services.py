@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from contextlib import suppress
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _STOPS: Final = 10.0
+_NUMBERS: Final = re.compile(r"[0-9]+")
 _PID, _WANTED = slice(12, 16), 17  # in runsv's status
 _LINES: Final = 5  # of a log, in a message
 # No file system can have this name.
@@ -74,7 +76,7 @@ class Systemd:
         _run("systemctl", "reset-failed", _unit(name))  # its log is the journal's
 
     def says(self, name: str) -> str:
-        return _run("journalctl", "--no-pager", "--output=cat", f"--lines={_LINES}", "--unit", _unit(name))[1]
+        return once(_run("journalctl", "--no-pager", "--output=cat", f"--lines={_LINES}", "--unit", _unit(name))[1])
 
     def process(self, name: str) -> int:
         text = _run("systemctl", "show", "--property=MainPID", "--value", _unit(name))[1]
@@ -148,7 +150,7 @@ class Runit:
             text = (self._log / name / "current").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return "nothing"
-        return "\n".join(text.splitlines()[-_LINES:])
+        return once("\n".join(text.splitlines()[-_LINES:]))
 
     def process(self, name: str) -> int:
         with suppress(OSError, ValueError):  # while none runs it says nothing
@@ -179,6 +181,11 @@ class Runit:
         except OSError:
             return False
         return True
+
+
+def once(text: str) -> str:
+    """Without what lines before the last say as well but for its numbers: each attempt says the same, at another time."""
+    return "\n".join({_NUMBERS.sub("", line): line for line in text.splitlines()}.values())
 
 
 def _unit(name: str) -> str:

@@ -129,6 +129,10 @@ class Source(Protocol):
 
     abilities: Abilities
 
+    def opened(self) -> None:
+        """It serves a mount from now on: its log tells what it refuses. Until then who opens it says so himself."""
+        return
+
     def find(self, path: bytes) -> Found:
         """
         :raises FileNotFoundError:

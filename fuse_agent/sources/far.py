@@ -17,6 +17,7 @@ from collections import deque
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from ..metrics import Request
 from .base import NOTHING, Abilities, Found, Kept, Page, Room, Source
 from .channel import GOES_ON, Channel, pair
 from .complaints import Complaints
@@ -63,7 +64,7 @@ class FarSource(Source):
         """
         self._wanted, self._tell = wanted, tell
         self._lock = threading.Lock()
-        self._complaints = Complaints()
+        self._complaints: Complaints | None = None
         self._free: list[Channel] = []
         self._ends: deque[float] = deque(maxlen=_MOST)
         self.process: subprocess.Popen[bytes] | None = None
@@ -78,6 +79,9 @@ class FarSource(Source):
             self.close()
             raise
         self.abilities: Abilities = abilities
+
+    def opened(self) -> None:
+        self._complaints = Complaints()
 
     def find(self, path: bytes) -> Found:
         found: Found = self._ask("find", path)
@@ -209,7 +213,10 @@ class FarSource(Source):
             for one in requests:
                 self._tell(one)
         if error is not None:
-            self._complaints.tell(name, error)
+            if error.errno == errno.EACCES:
+                self._tell(Request("", 0, refused=str(error)))
+            if self._complaints is not None:
+                self._complaints.tell(name, error)
             raise error
         return value
 

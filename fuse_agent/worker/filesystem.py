@@ -153,6 +153,7 @@ def _make(given: Given) -> _Made:
         source = make(place, metrics.request)
         if not given.kept:  # at the mount, and not again when a worker is replaced while the source is away
             source.find(b"")
+        source.opened()
         owned = _owned(given, folder, wanted)
         disk, limits = None, _limits(folder, wanted)
         if wanted.mount["data-cache-path"].rstrip("/") and settings.block:

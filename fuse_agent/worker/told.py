@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Of a list, characters: a message has its bounds.
 _ROOM: Final = 12 << 10
 _PIECE: Final = 16 << 10
+_LONGEST: Final = 1000  # of why a store lets nobody in; a path may be in it
 
 
 class Told:
@@ -42,6 +43,7 @@ class Told:
         return {
             "program": PROGRAM,
             "lacks": sorted(self._metrics.lacks),
+            "refused": self._metrics.refused[:_LONGEST],
             "files": {**files, **{name: few(files[name]) for name in ("hidden", "shadowed", "staged", "conflicts")}},
             "disk": self._disk.status() if self._disk else {},
             "folder": str(self._folder),

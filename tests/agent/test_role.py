@@ -202,7 +202,7 @@ def test_an_exporter_is_moved_and_taken_away_and_mount_knows_the_type(machine: M
 
     helper, point = machine.folder / "sbin/mount.paddleflow", machine.folder / "by-hand"
     point.mkdir()
-    options = f"rw,data-cache-path={machine.folder}/cache/2,free-space-ratio=0.1,log={machine.folder}/log/by-hand"
+    options = f"rw,data-cache-path={machine.folder}/cache/by-hand,free-space-ratio=0.1,log={machine.folder}/log/by-hand"
     subprocess.run([helper, f"local:/{source}", point, "-o", options], check=True)
     assert (point / "file1").read_bytes() == content("file1", SIZE)
     machine.command("umount", str(point)).check_returncode()

@@ -42,6 +42,26 @@ def test_keys_that_are_wrong_are_told_without_them(agent: Command, bucket: Optio
     said = agent.mount_bucket(bucket, options=TALKS, secrets={"accessKey": KEYS.key, "secretKey": WRONG}, code=1)
     assert WRONG not in said
     assert WRONG not in agent.said()
+    assert said.count("correct secretKey") == 1, said
+
+
+def test_keys_that_became_wrong_are_told_by_the_status_until_there_are_others(
+    agent: Command, server: Minio, bucket: Options
+) -> None:
+    for name in ("first", "second"):
+        server.client.put_object(Bucket=bucket.bucket, Key=name, Body=b"content")
+    agent.mount_bucket(bucket)
+    assert agent.status()["worker"]["refused"] == ""
+    secrets = agent.folder / "secrets.json"
+    right = secrets.read_text()
+    secrets.write_text(json.dumps({**json.loads(right), "secretKey": WRONG}))
+    with pytest.raises(PermissionError):
+        (agent.point / "first").read_bytes()
+    assert "failed with 403" in agent.status()["worker"]["refused"]
+    assert "its store refused what it was asked last" in agent("status", str(agent.point)).stdout
+    secrets.write_text(right)
+    assert (agent.point / "second").read_bytes() == b"content"
+    assert agent.status()["worker"]["refused"] == ""
 
 
 def test_a_store_that_is_away_is_a_few_lines_however_many_read(agent: Command, tmp_path: Path) -> None:

@@ -78,3 +78,11 @@ def test_sizes(count: int, told: str) -> None:
 @pytest.mark.parametrize(("seconds", "told"), [(0, "0 s"), (59.9, "59 s"), (61, "1 min 1 s"), (90_061, "1 d 1 h")])
 def test_spans(seconds: float, told: str) -> None:
     assert span(seconds) == told
+
+
+def test_a_store_that_lets_nobody_in_is_told_with_its_words() -> None:
+    why = "[Errno 13] GetObject is refused; correct secretKey"
+    assert f"its store refused what it was asked last: {why}" in "\n".join(
+        rows({**TOLD, "worker": {**WORKER, "refused": why}})
+    )
+    assert "refused" not in "\n".join(rows(TOLD))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from paddleflow_fuse.declared.agents import TroubleError
-from paddleflow_fuse.declared.services import EXPORTER, Runit, Systemd
+from paddleflow_fuse.declared.services import EXPORTER, Runit, Systemd, once
 
 STAND_IN = """#!/bin/sh
 echo "$@" >> {calls}
@@ -68,3 +68,14 @@ def test_what_systemd_refuses_is_told_in_its_words() -> None:
         TroubleError, match=r"systemctl enable paddleflow-fuse@broken.service failed: Unit broken not found."
     ):
         Systemd().enable("broken")
+
+
+def test_what_each_attempt_says_is_said_once() -> None:
+    attempt = 'error it is not served why="403"'
+    lines = [
+        f"12:00:0{time}.1 {said}"
+        for time, said in enumerate(
+            [f"{attempt}", "info a worker begins pid=12", attempt, "info a worker begins pid=345", attempt]
+        )
+    ]
+    assert sorted(once("\n".join(lines)).splitlines()) == [lines[3], lines[4]]
