@@ -85,7 +85,7 @@ class Disk:
         """What is there of it; close it."""
         room = self._room
         with room.lock:
-            entry = room.entries.find(key)
+            entry = room.entries.find(key) or self._keeper.find(key)
             if not entry:
                 return None
             now = int(self._clock())

@@ -17,7 +17,7 @@ from .index import Index
 from .pieces import MapError, Pieces, bounds, map_size, runs
 from .policy import FIRST
 from .room import Used
-from .store import OBJECTS, Store, cost, key_of, punch, read_map
+from .store import OBJECTS, Store, cost, key_of, object_name, punch, read_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +73,17 @@ class Keeper:
             self._write_state(lasts, clean=lasts, ended=True)
         except OSError as error:
             _LOG.warning("The cache in %s is compared with its checksums next time: %s", room.folder, error)
+
+    def find(self, key: bytes) -> int:
+        """The entry of what lies there and was not counted yet, 0 for nothing. The lock is held."""
+        room = self._room
+        if self.settled.is_set() or self._doubts or room.troubled or room.store is not self._store:
+            return 0
+        try:
+            self._count_one(key, object_name(key), bytearray())
+        except OSError:  # who counts all finds it, too
+            return 0
+        return room.entries.find(key)
 
     def _write_state(self, lasts: bool, clean: bool = False, ended: bool = False) -> None:
         """
@@ -199,7 +210,8 @@ class Keeper:
                     return False
                 key = key_of(name)
                 if key is not None and key[0] == first:
-                    self._count_one(key, f"{OBJECTS}/{first:02x}/{name}", seen)
+                    with room.lock:
+                        self._count_one(key, f"{OBJECTS}/{first:02x}/{name}", seen)
         for entry in range(FIRST, len(seen)):
             if not seen[entry] and not self._count_lost(entry):
                 return False
@@ -218,28 +230,28 @@ class Keeper:
         return not key or (room.sweep(key) and not (entry % _MANY == 0 and self._ended.wait(_TURN)))
 
     def _count_one(self, key: bytes, path: str, seen: bytearray) -> None:
+        """The lock is held."""
         room = self._room
-        with room.lock:
-            entry = room.entries.find(key)
-            if entry and room.entries.flags[entry] & WHOLE:
-                if entry < len(seen):
-                    seen[entry] = 1
-                return
-            if key in room.leaving:
-                return
-            try:
-                size = self._store.size(path)
-            except FileNotFoundError:
-                return
-            if size is None:
-                return
-            if self._doubts or entry:  # nothing tells whether it is right
-                self._store.unlink(path)
-                return
-            entry = room.add(key, size, int(self._clock()), None)
-            if entry < len(seen):  # what came later is not looked for
+        entry = room.entries.find(key)
+        if entry and room.entries.flags[entry] & WHOLE:
+            if entry < len(seen):
                 seen[entry] = 1
-            room.used = room.used.plus(Used(cost(size), 1))
+            return
+        if key in room.leaving:
+            return
+        try:
+            size = self._store.size(path)
+        except FileNotFoundError:
+            return
+        if size is None:
+            return
+        if self._doubts or entry:  # nothing tells whether it is right
+            self._store.unlink(path)
+            return
+        entry = room.add(key, size, int(self._clock()), None)
+        if entry < len(seen):  # what came later is not looked for
+            seen[entry] = 1
+        room.used = room.used.plus(Used(cost(size), 1))
 
 
 def _digest(boot: str) -> bytes:

@@ -100,6 +100,8 @@ class FileSystem(Operations):
             self._opens.reclaim()
         for node in self._opens.nodes():
             self._nodes.pin(node)
+            if not self._nodes.parent(node) and not self._opens.stage(node):
+                self._contents.keep(node)
         if parts.staging is not None and not settings.read_only:
             self._writing = Writing(
                 self._nodes, self._names, self._contents, self._opens, self._source, settings, self._work,

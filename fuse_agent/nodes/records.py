@@ -42,6 +42,7 @@ class State:
     USED: Final = 4  # since the hand came by
     WRITTEN: Final = 8
     REMOVED: Final = 16  # who removed its name, or moved another there, was the kernel
+    LEFT: Final = 32  # it lost its name while somebody had it open: what stands there is its whole path
 
 
 _LIVE: Final = State.LIVE

@@ -138,6 +138,7 @@ class Nodes:
             base = slot * WORDS
             if self._words[base + STATE] & State.NAMED:
                 self._leave(slot)
+            self._words[base + STATE] &= ~State.LEFT
             self._records.replace(slot, NAME, name)
             self._enter(slot, folder, name)
 
@@ -154,13 +155,18 @@ class Nodes:
 
         :raises StaleError: when the way to it leads over a name that means something else now
         """
-        slot, names = self._records.slot(node), []
-        while slot != ROOT:
-            names.append(self._name(slot))
-            slot = self._words[slot * WORDS + PARENT]
-            if slot == NOBODY:
-                raise StaleError(node)
-        return names[::-1]
+        names = self._path(self._records.slot(node))
+        if names is None:
+            raise StaleError(node)
+        return names
+
+    def last_path(self, node: int) -> bytes:
+        """Of one that lost its name while somebody had it open, the path that it had.
+
+        :raises StaleError: when that is not known
+        """
+        slot = self._records.slot(node)
+        return self._name(slot) if self._words[slot * WORDS + STATE] & State.LEFT else b"/".join(self.path(node))
 
     # --- what folders hold -------------------------------------------------------------------
 
@@ -320,6 +326,15 @@ class Nodes:
     def _name(self, slot: int) -> bytes:
         return self._records.text(slot, NAME)
 
+    def _path(self, slot: int) -> list[bytes] | None:
+        names: list[bytes] = []
+        while slot != ROOT:
+            names.append(self._name(slot))
+            slot = self._words[slot * WORDS + PARENT]
+            if slot == NOBODY:
+                return None
+        return names[::-1]
+
     def _enter(self, slot: int, folder: int, name: bytes) -> None:
         """The last of a folder's, under a name that means nothing else."""
         words, base, above = self._words, slot * WORDS, folder * WORDS
@@ -338,7 +353,7 @@ class Nodes:
         words, old, base = self._words, before * WORDS, slot * WORDS
         folder = words[old + PARENT]
         order, previous, following = words[old + ORDER], words[old + PREVIOUS], words[old + NEXT]
-        self._leave(before)
+        self._lose(before)
         above = folder * WORDS
         words[base + PARENT], words[base + PREVIOUS], words[base + NEXT] = folder, previous, following
         words[base + ORDER] = order
@@ -348,6 +363,14 @@ class Nodes:
         words[base + STATE] |= State.NAMED
         self._index.add(slot, folder, name)
         self._free_unheld(before)
+
+    def _lose(self, slot: int) -> None:
+        """Its name, for good. Who has it open may want more of it when this process is gone."""
+        path = self._path(slot) if slot in self._pins else None
+        self._leave(slot)
+        if path:
+            self._records.replace(slot, NAME, b"/".join(path))
+            self._words[slot * WORDS + STATE] |= State.LEFT  # last: a name alone is no path
 
     def _leave(self, slot: int) -> None:
         words, base = self._words, slot * WORDS
@@ -362,7 +385,7 @@ class Nodes:
 
     def _unname(self, slot: int) -> None:
         if self._words[slot * WORDS + STATE] & State.NAMED:
-            self._leave(slot)
+            self._lose(slot)
         self._free_unheld(slot)
 
     def _is_held(self, slot: int) -> bool:

@@ -117,6 +117,11 @@ class Contents:
             self._trim()
         return content
 
+    def keep(self, node: int) -> None:
+        """Of what lost its name to who had it open before this worker came, what the disk has is not to go: it is nowhere else."""
+        with suppress(StaleError):
+            self.of(node)
+
     def leave(self, node: int, handle: int) -> None:
         """Nobody reads it by that handle any more."""
         content = self._contents.get(node)
@@ -329,7 +334,7 @@ class Contents:
             raise ChangedError(path) from None
 
     def _find(self, node: int) -> Content:
-        known, version, path = self._nodes.known(node), self._nodes.version(node), self._names.path(node)
+        known, version, path = self._nodes.known(node), self._nodes.version(node), self._nodes.last_path(node)
         digest = self._digest(known, version, path)
         content = Content(self, node, version, known.size, digest)
         content.file = self._open(digest, known.size)

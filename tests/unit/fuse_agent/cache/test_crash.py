@@ -117,6 +117,20 @@ def test_after_a_kill_all_is_there_at_once(folder: Path) -> None:
         assert disk.used == taken(folder)
 
 
+def test_after_a_kill_what_was_not_counted_yet_is_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be nowhere else."""
+    die_after_writing(folder)
+    with monkeypatch.context() as patched:
+        patched.setattr(Keeper, "_count", lambda _keeper: False)
+        one = Opened(folder, boot="first")
+        assert is_right(one.disk, "unknown", 100)
+        assert not is_right(one.disk, "nothing", 100)
+    assert one.disk.settled.wait(PATIENCE)
+    assert is_right(one.disk, "unknown", 100)
+    assert one.disk.used == taken(folder)
+    one.close()
+
+
 def test_after_the_machine_died_nothing_is_given_out_before_it_was_compared(folder: Path) -> None:
     die_after_writing(folder)
     with opened(folder, boot="second") as disk:

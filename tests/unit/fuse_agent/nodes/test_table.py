@@ -318,3 +318,22 @@ def test_memory_of_another_release_is_refused(region: Region) -> None:
 def test_names_and_versions_have_a_length(nodes: Nodes) -> None:
     with pytest.raises(ValueError, match="5000 bytes, but a name or version has at most 4095"):
         nodes.add(ROOT, b"a", FILE, b"v" * 5000)
+
+
+def test_what_is_moved_is_found_where_it_is_and_not_where_it_was(region: Region) -> None:
+    nodes = Nodes(region)
+    folder = nodes.add(ROOT, b"folder", FOLDER)
+    node = nodes.add(folder, b"file", FILE)
+    assert nodes.last_path(node) == b"folder/file"
+    nodes.looked_up(node)
+    nodes.pin(node)
+    nodes.unname(node)
+    assert nodes.last_path(node) == b"folder/file"
+    with pytest.raises(StaleError):
+        nodes.path(node)
+    nodes.rename(node, ROOT, b"again")
+    assert (nodes.last_path(node), nodes.path(node)) == (b"again", [b"again"])
+    nodes.unpin(node)
+    nodes.unname(node)  # the kernel holds it, but nobody reads it
+    with pytest.raises(StaleError):
+        nodes.last_path(node)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from paddleflow_fuse.nodes import region as layout
-from paddleflow_fuse.nodes.records import ROOT, Known
+from paddleflow_fuse.nodes.records import ROOT, Known, StaleError
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.nodes.table import Nodes
 
@@ -217,3 +217,33 @@ def test_a_writer_killed_before_the_first_name_has_begun_nothing(region: Region,
     assert (len(nodes), nodes.path(ROOT), list(nodes.children(ROOT))) == (1, [], [])
     assert nodes.find(ROOT, b"a") == 0
     assert nodes.find(ROOT, b"a") != nodes.add(ROOT, b"a", FILE)
+
+
+@pytest.mark.parametrize("writes", range(0, 30, 2))
+@pytest.mark.parametrize("how", ["unname", "add", "rename"])
+def test_a_writer_killed_while_it_takes_a_name_leaves_the_path_or_none(writes: int, how: str) -> None:
+    """Of what is open."""
+    life = Life()
+    nodes = Nodes(mortal(Region.create(), life))
+    folder = nodes.add(ROOT, b"folder", FOLDER)
+    node, other = nodes.add(folder, b"file", FILE), nodes.add(folder, b"other", FILE)
+    nodes.looked_up(node)
+    nodes.pin(node)
+    life.doom(writes)
+    with contextlib.suppress(KilledError):
+        if how == "unname":
+            nodes.unname(node)
+        elif how == "add":
+            nodes.add(folder, b"file", FILE)
+        else:
+            nodes.rename(other, folder, b"file")
+    again = Nodes(Region.adopt(os.dup(nodes.region.descriptor)))
+    found = set()
+    with contextlib.suppress(StaleError):
+        found.add(again.last_path(node))
+    assert found <= {b"folder/file"}
+    assert node in again
+    if life.left:
+        assert found
+    for region in (nodes.region, again.region):
+        region.close()
