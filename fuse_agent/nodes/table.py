@@ -13,13 +13,13 @@ from collections import OrderedDict
 from stat import S_IFDIR, S_ISDIR
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from .children import Children
 from .index import Index
 from .records import (
     CHAIN,
     CHILDREN,
     FIRST,
     LAST,
-    LAST_ORDER,
     LISTED,
     LISTED_UNTIL,
     LOOKUPS,
@@ -29,7 +29,6 @@ from .records import (
     NOBODY,
     ORDER,
     PARENT,
-    PREVIOUS,
     ROOT,
     STATE,
     VERSION,
@@ -68,7 +67,7 @@ class Nodes:
         self._kept: list[int] = []  # folders that are listed
         self._words, self._counters = region.words, region.counters
         self._records = Records(region)
-        self._index = Index(region, self._records.text)
+        self._index, self._children = Index(region, self._records.text), Children(region)
         # Not in the region: whoever holds them dies with this process, or tells the next one.
         self._pins: dict[int, int] = {}
         # Of folders and places in their listings, which node was there.
@@ -337,30 +336,16 @@ class Nodes:
 
     def _enter(self, slot: int, folder: int, name: bytes) -> None:
         """The last of a folder's, under a name that means nothing else."""
-        words, base, above = self._words, slot * WORDS, folder * WORDS
-        last = words[above + LAST]
-        words[base + PARENT], words[base + PREVIOUS], words[base + NEXT] = folder, last, 0
-        words[above + LAST_ORDER] += 1
-        words[base + ORDER] = words[above + LAST_ORDER]
-        words[last * WORDS + NEXT if last else above + FIRST] = slot
-        words[above + LAST] = slot
-        words[above + CHILDREN] += 1
-        words[base + STATE] |= State.NAMED
+        self._children.enter(slot, folder)
+        self._words[slot * WORDS + STATE] |= State.NAMED
         self._index.add(slot, folder, name)
 
     def _supplant(self, before: int, slot: int, name: bytes) -> None:
         """In the place of the node that the name meant: who reads a listing meets the name once."""
-        words, old, base = self._words, before * WORDS, slot * WORDS
-        folder = words[old + PARENT]
-        order, previous, following = words[old + ORDER], words[old + PREVIOUS], words[old + NEXT]
+        folder = self._words[before * WORDS + PARENT]
         self._lose(before)
-        above = folder * WORDS
-        words[base + PARENT], words[base + PREVIOUS], words[base + NEXT] = folder, previous, following
-        words[base + ORDER] = order
-        words[previous * WORDS + NEXT if previous else above + FIRST] = slot
-        words[following * WORDS + PREVIOUS if following else above + LAST] = slot
-        words[above + CHILDREN] += 1
-        words[base + STATE] |= State.NAMED
+        self._children.take_place(slot, folder, before)
+        self._words[slot * WORDS + STATE] |= State.NAMED
         self._index.add(slot, folder, name)
         self._free_unheld(before)
 
@@ -373,15 +358,9 @@ class Nodes:
             self._words[slot * WORDS + STATE] |= State.LEFT  # last: a name alone is no path
 
     def _leave(self, slot: int) -> None:
-        words, base = self._words, slot * WORDS
-        above = words[base + PARENT] * WORDS
-        before, after = words[base + PREVIOUS], words[base + NEXT]
         self._index.remove(slot)
-        words[before * WORDS + NEXT if before else above + FIRST] = after
-        words[after * WORDS + PREVIOUS if after else above + LAST] = before
-        words[above + CHILDREN] -= 1
-        words[base + STATE] &= ~State.NAMED
-        words[base + PARENT] = NOBODY
+        self._children.leave(slot)
+        self._words[slot * WORDS + STATE] &= ~State.NAMED
 
     def _unname(self, slot: int) -> None:
         if self._words[slot * WORDS + STATE] & State.NAMED:
