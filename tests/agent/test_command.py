@@ -235,24 +235,17 @@ def test_nobody_else_can_say_that_it_is_mounted(agent: Command, source: Path) ->
 
 def test_who_waits_for_a_source_is_ended_at_once(agent: Command) -> None:
     """Nobody has used the mount, and nothing is to be stored."""
-    words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run)]
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = f"sftp://127.0.0.1:{silent.getsockname()[1]}/"
-        words += [
-            "mount",
-            place,
-            str(agent.point),
-            "-o",
-            f"user=x,insecureSkipVerify=true,data-cache-path={agent.cache}",
-        ]
-        with agent.log.open("wb") as log, subprocess.Popen(words, stderr=log) as process:
-            try:
-                silent.settimeout(60)
-                silent.accept()[0].close()
-                process.terminate()
-                assert process.wait(15) == 0
-            finally:
-                process.kill()
+        options = f"user=x,insecureSkipVerify=true,data-cache-path={agent.cache}"
+        with (
+            agent.log.open("wb") as log,
+            agent.begin("mount", place, str(agent.point), "-o", options, log=log) as process,
+        ):
+            silent.settimeout(60)
+            silent.accept()[0].close()
+            process.terminate()
+            assert process.wait(15) == 0
     assert not agent.point.is_mount()
     assert names(agent.run) == []
 
@@ -359,7 +352,6 @@ def test_who_unmounts_what_others_see_still_is_told_for_whom_he_waits(agent: Com
     agent.mount(f"local:/{source}")
     (agent.point / "file").write_bytes(b"content")
     status = agent.status()
-    words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run), "umount", str(agent.point)]
     with subprocess.Popen(
         ["unshare", "--mount", "sh", "-c", HOLDS, agent.point],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -367,7 +359,7 @@ def test_who_unmounts_what_others_see_still_is_told_for_whom_he_waits(agent: Com
         assert other.stdin
         assert other.stdout
         assert other.stdout.readline() == "ready\n"
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as unmounting:
+        with agent.begin("umount", str(agent.point)) as unmounting:
             assert unmounting.stderr
             said = unmounting.stderr.readline()
             assert f"is unmounted here, but not in the mount namespace of process {other.pid}" in said

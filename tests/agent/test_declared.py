@@ -69,8 +69,7 @@ def test_what_may_change_does_under_who_uses_it(agent: Command, source: Path, tm
         return Wanted("corpus", "mounted", str(agent.point), digest(document))
 
     wanted = declare()
-    words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run), "run", str(file)]
-    with subprocess.Popen(words) as begun:
+    with agent.begin("run", str(file)) as begun:
         until("it is served", lambda: any(found.label == wanted.label and found.serves for found in one.agents()[0]))
         before = agent.status()
         with (agent.point / "file").open("rb", buffering=0) as held:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -106,7 +105,6 @@ def test_what_is_written_elsewhere_after_it_was_unmounted_and_not_stored_is_told
     agent: Command, server: Minio, bucket: Options
 ) -> None:
     agent.mount_bucket(bucket)
-    words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run), "umount", str(agent.point)]
     with subprocess.Popen(
         ["unshare", "--mount", "sh", "-c", WRITES, agent.point],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -114,7 +112,7 @@ def test_what_is_written_elsewhere_after_it_was_unmounted_and_not_stored_is_told
         assert other.stdin
         assert other.stdout
         assert other.stdout.readline() == "ready\n"
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as unmounting:
+        with agent.begin("umount", str(agent.point)) as unmounting:
             assert unmounting.stderr
             assert f"namespace of process {other.pid}" in unmounting.stderr.readline()
             other.stdin.write("\n")

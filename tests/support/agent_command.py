@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from paddleflow_fuse.cli.ask import last
 from paddleflow_fuse.session.mount import MountError, abort, mounts, unmount
@@ -32,12 +32,24 @@ class Command:
         self.point.mkdir()
 
     def __call__(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(self.run), *words],
-            capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
+        done = subprocess.run(self._words(*words), capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == code, done.stdout + done.stderr + self.said()
         return done
+
+    def _words(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(self.run), *words]
+
+    @contextmanager
+    def begin(self, *words: str, log: IO[bytes] | int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+        """What goes on while a test does something else, and ends before that does.
+
+        :param log: for what it says
+        """
+        with subprocess.Popen(self._words(*words), stderr=log, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def mount(
         self,

@@ -168,24 +168,25 @@ def test_a_file_is_sent_while_it_grows_and_anew_when_it_grows_after_it_was_store
     run(act)
 
 
-def test_a_small_file_is_left_alone(run: Run) -> None:
+Happen = Callable[[Mount, Written], Awaitable[None]]
+
+
+async def grows_little(_mount: Mount, one: Written) -> None:
+    await one.write(2 * PART - 1)
+
+
+async def is_changed_after_it_was_stored(mount: Mount, one: Written) -> None:
+    await one.write(4 * PART)
+    await one.sync()
+    await mount.until(lambda: mount.store.sent == {})
+    await one.write(4 * PART, PART)
+
+
+@pytest.mark.parametrize("happen", [grows_little, is_changed_after_it_was_stored])
+def test_what_has_little_that_is_new_is_left_alone(run: Run, happen: Happen) -> None:
     async def act(mount: Mount) -> None:
         one = await mount.create()
-        await one.write(2 * PART - 1)
-        await mount.looked()
-        assert (mount.store.sent, mount.store.dropped) == ({}, [])
-        await one.close()
-
-    run(act)
-
-
-def test_so_is_one_that_was_stored_and_is_changed(run: Run) -> None:
-    async def act(mount: Mount) -> None:
-        one = await mount.create()
-        await one.write(4 * PART)
-        await one.sync()
-        await mount.until(lambda: mount.store.sent == {})
-        await one.write(4 * PART, PART)
+        await happen(mount, one)
         await mount.looked()
         assert mount.store.sent == {}
         await one.close()
@@ -193,14 +194,23 @@ def test_so_is_one_that_was_stored_and_is_changed(run: Run) -> None:
     run(act)
 
 
-def test_what_was_sent_of_a_file_that_is_removed_is_dropped(run: Run) -> None:
+async def is_removed(mount: Mount, one: Written) -> None:
+    await _done(mount.files.unlink(mount.who, 1, b"file"))
+    await one.write(9 * PART)
+
+
+async def is_cut_off(mount: Mount, one: Written) -> None:
+    await _done(mount.files.setattr(mount.who, one.node, Changes(size=1)))
+
+
+@pytest.mark.parametrize("happen", [is_removed, is_cut_off])
+def test_what_was_sent_of_what_is_not_stored_so_is_dropped(run: Run, happen: Happen) -> None:
     async def act(mount: Mount) -> None:
         one = await mount.create()
         await one.write(4 * PART)
         await mount.until(lambda: mount.store.sent)
-        await _done(mount.files.unlink(mount.who, 1, b"file"))
+        await happen(mount, one)
         await mount.until(lambda: mount.store.dropped == ["file"])
-        await one.write(9 * PART)
         await mount.looked()
         assert mount.store.sent == {}
         await one.close()
@@ -218,19 +228,6 @@ def test_a_file_that_is_renamed_is_sent_anew(run: Run) -> None:
         assert "file" not in mount.store.sent
         await one.close()
         await mount.until(lambda: mount.store.dropped[-1] == "other")
-
-    run(act)
-
-
-def test_what_was_sent_is_dropped_when_the_file_is_small_at_its_close(run: Run) -> None:
-    async def act(mount: Mount) -> None:
-        one = await mount.create()
-        await one.write(4 * PART)
-        await mount.until(lambda: mount.store.sent)
-        await _done(mount.files.setattr(mount.who, one.node, Changes(size=1)))
-        await one.close()
-        await mount.until(lambda: mount.store.sent == {})
-        assert mount.source.find(b"file").size == 1
 
     run(act)
 

@@ -254,20 +254,13 @@ def test_what_was_written_to_again_is_sent_again(case: Case) -> None:
     case.check()
 
 
-@pytest.mark.parametrize("size", [2 * SIZE, 2 * SIZE + 5, 5 * SIZE])
-def test_what_was_cut_off_is_left_out(case: Case, size: int) -> None:
+@pytest.mark.parametrize("size", [0, 2 * SIZE, 2 * SIZE + 5, 5 * SIZE])
+@pytest.mark.parametrize("again", [b"", DATA[::-1]])
+def test_of_what_was_cut_off_and_written_anew_that_is_stored_which_it_is(case: Case, size: int, again: bytes) -> None:
     case.write(0, DATA)
     case.send_all()
     os.ftruncate(case.file, size)
-    case.put()
-    case.check()
-
-
-def test_what_was_emptied_and_written_anew_is_what_is_stored(case: Case) -> None:
-    case.write(0, DATA)
-    case.send_all()
-    os.ftruncate(case.file, 0)
-    case.write(0, DATA[::-1])
+    case.write(size, again)
     case.send_all()
     case.put()
     case.check()
