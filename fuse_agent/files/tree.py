@@ -46,7 +46,7 @@ class Tree:
         self._sent_back: tuple[int, bytes] | None = None
 
     async def mkdir(self, caller: Caller, parent: int, name: bytes, mode: int) -> Entry:
-        path = self._names.new(parent, name)
+        path = self._names.new(parent, name, folder=True)
         moment = view.now()
         above = self._nodes.known(parent)
         mode = stat.S_IMODE(mode) | above.mode & stat.S_ISGID
@@ -204,7 +204,7 @@ class Tree:
     async def rename(self, caller: Caller, old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> None:
         if flags & ~NOREPLACE:
             raise OSError(errno.EINVAL, "names are exchanged by no source")
-        before, after = self._names.below(*old), self._names.new(*new)
+        before, after = self._names.below(*old), self._names.new(*new, folder=self._is_folder(*old))
         begun = self._begun(caller)
         if await self._moves.resumed(before, after):
             return
@@ -248,6 +248,11 @@ class Tree:
             elif target and not self._writing.is_new(target):
                 self._writing.replaces(node, self._nodes.version(target))
             await self._moves.moved(node, old, new, newer)
+
+    def _is_folder(self, parent: int, name: bytes) -> bool:
+        """As far as it is known."""
+        node = self._nodes.find(parent, name)
+        return bool(node) and stat.S_ISDIR(self._nodes.known(node).mode)
 
     def _replaceable(self, node: int, target: int, flags: int, path: bytes) -> None:
         if flags & NOREPLACE:

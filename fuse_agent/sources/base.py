@@ -105,6 +105,32 @@ class Room(NamedTuple):
     files_free: int
 
 
+class Bounds(NamedTuple):
+    """What a source can never name, so that nobody writes what it does not take at the end.
+
+    :ivar text: names are in UTF-8
+    :ivar longest: bytes of a path, a folder's with a slash at its end; 0 has no end
+    :ivar without: what is in no name
+    """
+
+    text: bool = False
+    longest: int = 0
+    without: bytes = b""
+
+    def require(self, path: bytes) -> None:
+        """
+        :raises OSError: of what is never there
+        """
+        if self.text:
+            require_text(path)
+        if self.longest and len(path) > self.longest:
+            raise OSError(
+                errno.ENAMETOOLONG, f"a path has at most {self.longest} bytes there, but this one {len(path)}", path
+            )
+        if self.without and self.without in path:
+            raise OSError(errno.EINVAL, f"no name has a {self.without.decode()!r} there", path)
+
+
 class Abilities(NamedTuple):
     """What operations a source has, beside those that all have."""
 
@@ -119,7 +145,7 @@ class Abilities(NamedTuple):
     patches: int = 0
     # Of a file that is still written, parts are sent as soon as it has so many bytes; 0 is sent when it is stored.
     behind: int = 0
-    names_are_text: bool = False  # in UTF-8
+    names: Bounds = Bounds()
     conditions: bool = False  # a file is stored over one version only in one step, whoever else writes it
     resumes: bool = False  # a rename of a folder takes many steps, and goes on where it was cut off
 

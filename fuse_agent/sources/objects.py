@@ -16,7 +16,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from . import moves
-from .base import NOTHING, Abilities, Found, Kept, Kind, Listed, Page, Source, is_name, parent, require_text
+from .base import NOTHING, Abilities, Bounds, Found, Kept, Kind, Listed, Page, Source, is_name, parent, require_text
 from .xattrs import merged, packed, unpacked
 
 if TYPE_CHECKING:
@@ -55,10 +55,12 @@ class Store(Protocol):
 
     :ivar patches: bytes of the smallest part that an object can be made of; 0 is made whole
     :ivar behind: bytes of a file of which some may be sent while it is still written; 0 is sent whole
+    :ivar longest: bytes of a key; 0 has no end
     """
 
     patches: int = 0
     behind: int = 0
+    longest: int = 0
 
     def head(self, key: str) -> Object: ...
 
@@ -119,9 +121,10 @@ class ObjectSource(Source):
         self._store, self._options = store, options
         self._root = f"{root.strip('/')}/" if root.strip("/") else ""
         self._pool = ThreadPoolExecutor(options.at_once, thread_name_prefix="objects")
+        longest = store.longest and max(store.longest - len(self._root.encode()), 1)
         self.abilities = Abilities(
             keeps=options.persist, xattrs=LONGEST_XATTRS if options.persist else 0, links=True, patches=store.patches,
-            resumes=True, names_are_text=True, conditions=True,
+            resumes=True, names=Bounds(text=True, longest=longest), conditions=True,
             # What is kept beside a file is said when an upload begins, and its time is not known before its end.
             behind=0 if options.persist else store.behind,
         )  # fmt: skip

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 from paddleflow_fuse.cli.ask import last
+from paddleflow_fuse.sources.s3.options import Options
 
 from tests.support.agent_command import Command, command
 from tests.support.agent_mounts import until
 from tests.support.caches import removed
+from tests.support.minio import Minio
 from tests.support.source_suite import refusal
 
 FILES = 200
@@ -115,3 +117,22 @@ def test_a_store_that_does_not_answer_is_told_at_the_mount(tmp_path: Path) -> No
         )
         assert "127.0.0.1:1" in said
         assert os.listdir(agent.point) == []
+
+
+def test_a_name_that_a_bucket_cannot_have_is_refused_before_anything_is_written(
+    tmp_path: Path, server: Minio, bucket: Options
+) -> None:
+    (tmp_path / "other").mkdir()
+    with command(tmp_path / "other") as agent:
+        agent.mount_bucket(bucket)
+        folder = agent.point / "/".join(["x" * 200] * 5)
+        folder.mkdir(parents=True)
+        longest, longer = folder / ("y" * 19), folder / ("y" * 20)
+        for act in (longer.touch, longer.mkdir, partial(longer.symlink_to, "target"), longest.mkdir):
+            assert refusal(act) == "ENAMETOOLONG"
+        longest.write_bytes(b"content")
+        assert refusal(partial(longest.rename, longer)) == "ENAMETOOLONG"
+        assert os.listdir(folder) == [longest.name]
+        agent("umount", str(agent.point))
+    key = str(longest.relative_to(agent.point))
+    assert server.client.get_object(Bucket=bucket.bucket, Key=key)["Body"].read() == b"content"

@@ -19,7 +19,7 @@ import trio
 from ...metrics import Metrics
 from ...nodes.records import ROOT, StaleError, number
 from ...operations import Absent
-from ...sources.base import LONGEST_NAME, Found, Kind, require_text
+from ...sources.base import LONGEST_NAME, Found, Kind
 from .. import view
 from .believed import Believed
 from .changes import Changes
@@ -80,14 +80,13 @@ class Names:
         _fit(name)
         return b"/".join([*self._nodes.path(parent), name])
 
-    def new(self, parent: int, name: bytes) -> bytes:
+    def new(self, parent: int, name: bytes, *, folder: bool = False) -> bytes:
         """Of what is made there: what the source could not have is refused before anything of it is here.
 
         :raises OSError:
         """
         path = self.below(parent, name)
-        if self._source.abilities.names_are_text:
-            require_text(path)
+        self._source.abilities.names.require(path + b"/" if folder else path)
         return path
 
     def place(self, path: bytes) -> tuple[int, bytes] | None:

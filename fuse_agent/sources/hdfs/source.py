@@ -19,6 +19,7 @@ from hdfs_native import WriteOptions
 from ..base import (
     NOTHING,
     Abilities,
+    Bounds,
     ChangedError,
     Found,
     Kept,
@@ -54,7 +55,7 @@ _MILLISECOND: Final = 10**6
 
 
 class HdfsSource(Source):
-    abilities = Abilities(keeps=True, renames_at_once=True, folders_change=True, names_are_text=True)
+    abilities = Abilities(keeps=True, renames_at_once=True, folders_change=True, names=Bounds(text=True, without=b":"))
 
     def __init__(
         self,

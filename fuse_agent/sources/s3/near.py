@@ -15,7 +15,7 @@ from ..base import UNTOLD, ChangedError
 from ..objects import Keys, Object, Store
 from ..rates import OPEN
 from .answers import answer_of, is_refusal
-from .options import BEHIND, PATCHES
+from .options import BEHIND, LONGEST_KEY, PATCHES
 from .quick import WRITE, Quick, new_mark, plain, whole
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ElsewhereError(OSError):
 class NearStore(Store):
     """One try of what obstore can express; all else is an ElsewhereError."""
 
-    patches, behind = PATCHES, BEHIND  # elsewhere
+    patches, behind, longest = PATCHES, BEHIND, LONGEST_KEY  # elsewhere
 
     def __init__(
         self, options: Options, keeper: Keeper, patience: Patience, on_request: Tell, gates: Gates = OPEN

@@ -33,6 +33,8 @@ PATIENT = Patience()
 PATCHES: Final = 5 << 20
 # Of a new file that has as many bytes, parts are sent while it is written.
 BEHIND: Final = 16 << 20
+# In bytes.
+LONGEST_KEY: Final = 1024
 
 
 class OptionsError(ValueError):

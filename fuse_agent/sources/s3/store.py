@@ -22,7 +22,7 @@ from .credentials import Keeper
 from .failures import GarbledError
 from .journal import NOWHERE
 from .multipart import SIZES, Multipart, Sizes, holds
-from .options import BEHIND, PATCHES, PATIENT, Patience
+from .options import BEHIND, LONGEST_KEY, PATCHES, PATIENT, Patience
 from .providers import provider_of
 from .quick import WRITE, Quick, new_mark, plain, quoted, seconds, version_of, whole
 
@@ -45,7 +45,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")
 
 
 class S3Store(Store):
-    patches, behind = PATCHES, BEHIND
+    patches, behind, longest = PATCHES, BEHIND, LONGEST_KEY
 
     def __init__(
         self,
