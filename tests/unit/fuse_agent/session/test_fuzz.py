@@ -44,6 +44,7 @@ HUGE = (1 << 31) - 1, 1 << 31, (1 << 32) - 1, (1 << 63) - 1, 1 << 63, (1 << 64) 
 ODD = {4: (0, 1, 2, 3, 64, 4096, *HUGE[:3]), 8: (0, 1, 2, 3, 4096, *HUGE)}
 FLAGS = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDWR | os.O_TRUNC, os.O_RDWR | os.O_EXCL, 3)
 KINDS = (0o100644, 0o40755, 0o120777, 0o10644, 0o644)
+MOST = LARGEST + 4096 - layout.REQUEST.size  # of what a session reads at once
 _WITH_SIZE = frozenset((Op.READ, Op.READDIR, Op.READDIRPLUS))
 
 
@@ -67,7 +68,8 @@ class Shot(NamedTuple):
         if self.op in _WITH_SIZE:
             fixed[2] = min(fixed[2], LARGEST)  # what the kernel has room for
         packed: bytes = shape.fixed.pack(*[abs(value) % (1 << 64) for value in fixed])
-        return packed + b"".join(name + b"\0" for name in self.names) + self.data
+        # What is larger than the session has room for, the kernel refuses by itself.
+        return (packed + b"".join(name + b"\0" for name in self.names) + self.data)[:MOST]
 
 
 _BY_HANDLE = frozenset(
