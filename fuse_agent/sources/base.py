@@ -147,6 +147,7 @@ class Abilities(NamedTuple):
     behind: int = 0
     names: Bounds = Bounds()
     conditions: bool = False  # a file is stored over one version only in one step, whoever else writes it
+    syncs: bool = False  # what is new there is lost with the machine, unless it was asked to be on the disk
     resumes: bool = False  # a rename of a folder takes many steps, and goes on where it was cut off
 
 
@@ -262,6 +263,10 @@ class Source(Protocol):
     def xattrs(self, path: bytes) -> Xattrs:
         """Of a file or folder."""
         return self.find(path).xattrs or {}
+
+    def sync(self, path: bytes) -> None:
+        """What was stored there, or changed in a folder, is there also when the machine has died. Only where ``abilities.syncs`` says so."""
+        raise OSError(errno.EOPNOTSUPP, "what this source has lasts", path)
 
     def space(self) -> Room | None:
         """None of one that has no end, or does not tell."""

@@ -169,6 +169,9 @@ class FarSource(Source):
         found: Xattrs = self._ask("xattrs", path)
         return found
 
+    def sync(self, path: bytes) -> None:
+        self._ask("sync", path)
+
     def space(self) -> Room | None:
         told: Room | None = self._ask("space")
         return told

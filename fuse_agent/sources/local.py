@@ -25,13 +25,16 @@ _PAGE: Final = 1000
 _PIECE: Final = 8 << 20
 # What the disk takes it says itself; this is what is noted of a file that it has not got yet.
 _LONGEST_XATTRS: Final = 256 << 10
+# What a disk says that makes no file without a name, or takes none by another name than its own; EISDIR is that of old kernels.
+_NO_NAMELESS: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EPERM, errno.EACCES, errno.EXDEV, errno.ENOENT)
 _STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LocalSource(Source):
     abilities = Abilities(
-        keeps=True, links=True, hard_links=True, renames_at_once=True, folders_change=True, writes_anywhere=True
-    )
+        keeps=True, links=True, hard_links=True, renames_at_once=True, folders_change=True, writes_anywhere=True,
+        syncs=True,
+    )  # fmt: skip
 
     def __init__(self, root: str, gates: Gates = OPEN, noted: Unfinished = NOWHERE) -> None:
         """
@@ -83,24 +86,66 @@ class LocalSource(Source):
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         with self._above(path) as (folder, name):
-            if self._has_names(folder, name):
+            there = _status(folder, name)
+            if there and stat.S_ISREG(there.st_mode) and there.st_nlink > 1:
                 return _overwrite(folder, name, path, descriptor, size, kept, over, self._gates.write)
-            with self._noted.making(path, lambda _place: os.unlink(unfinished, dir_fd=folder)) as tries:
-                unfinished = tries.begin().rpartition(b"/")[2]
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                # Nobody else's to read before it has the mode that it is to have.
-                target = os.open(unfinished, flags, 0o644 if kept.mode is None else 0o600, dir_fd=folder)
-                try:
-                    _copy(descriptor, target, size, self._gates.write)
-                    _keep(target, kept)
+            if not (there or over) and (found := self._store_new(folder, name, path, descriptor, size, kept, over)):
+                return found
+            return self._replace(folder, name, path, descriptor, size, kept, over)
+
+    def _store_new(
+        self, folder: int, name: bytes, path: bytes, descriptor: int, size: int, kept: Kept, over: bytes | None
+    ) -> Found | None:
+        """It has no name until it is whole, so who dies leaves nothing. It is not brought to the disk: nothing is lost that was there, and
+        who wants to be sure asks.
+
+        :return: None where its disk cannot do it, or another was faster that may be replaced
+        """
+        try:
+            target = os.open(b".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, _mode(kept), dir_fd=folder)
+        except OSError as error:
+            if error.errno not in _NO_NAMELESS:
+                raise
+            return None
+        try:
+            _copy(descriptor, target, size, self._gates.write)
+            _keep(target, kept)
+            os.link(b"/proc/self/fd/%d" % target, name, dst_dir_fd=folder, follow_symlinks=True)
+            return _found(os.fstat(target))
+        except FileExistsError:
+            if over is not None:
+                raise ChangedError(path) from None
+        except OSError as error:
+            if error.errno not in _NO_NAMELESS:
+                raise
+        finally:
+            os.close(target)
+        return None
+
+    def _replace(
+        self, folder: int, name: bytes, path: bytes, descriptor: int, size: int, kept: Kept, over: bytes | None
+    ) -> Found:
+        with self._noted.making(path, lambda _place: os.unlink(unfinished, dir_fd=folder)) as tries:
+            unfinished = tries.begin().rpartition(b"/")[2]
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            target = os.open(unfinished, flags, _mode(kept), dir_fd=folder)
+            try:
+                _copy(descriptor, target, size, self._gates.write)
+                _keep(target, kept)
+                if _status(folder, name):  # which is not to be lost with the machine for one that is not whole
                     os.fsync(target)
-                    if over is not None and over != self._version_of(folder, name):
-                        raise ChangedError(path)
-                    os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
-                    os.fsync(folder)
-                    return _found(os.fstat(target))
-                finally:
-                    os.close(target)
+                there = _status(folder, name)
+                if over is not None and over != (_version(there) if there else b""):
+                    raise ChangedError(path)
+                os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+                return _found(os.fstat(target))
+            finally:
+                os.close(target)
+
+    def sync(self, path: bytes) -> None:
+        with self._above(path) as (folder, name):
+            _sync(folder, name or b".")
+            os.fsync(folder)
 
     def make_folder(self, path: bytes, kept: Kept = NOTHING) -> Found:
         with self._above(path) as (folder, name):
@@ -117,6 +162,8 @@ class LocalSource(Source):
 
     def rename(self, old: bytes, new: bytes) -> None:
         with self._above(old) as (source, before), self._above(new) as (target, after):
+            if all(_is_file(_status(*one)) for one in ((source, before), (target, after))):
+                _sync(source, before)  # as above: the other is not to be lost for one that is not whole
             on_empty(
                 lambda: os.rename(before, after, src_dir_fd=source, dst_dir_fd=target),
                 lambda: self._remove_unfinished(new),
@@ -198,21 +245,33 @@ class LocalSource(Source):
         finally:
             os.close(folder)
 
-    @staticmethod
-    def _has_names(folder: int, name: bytes) -> bool:
-        """Several."""
-        try:
-            there = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return stat.S_ISREG(there.st_mode) and there.st_nlink > 1
 
-    @staticmethod
-    def _version_of(folder: int, name: bytes) -> bytes:
-        try:
-            return _version(os.stat(name, dir_fd=folder, follow_symlinks=False))
-        except FileNotFoundError:
-            return b""
+def _status(folder: int, name: bytes) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _is_file(status: os.stat_result | None) -> bool:
+    return status is not None and stat.S_ISREG(status.st_mode)
+
+
+def _mode(kept: Kept) -> int:
+    """Nobody else's to read before it has the mode that it is to have."""
+    return 0o644 if kept.mode is None else 0o600
+
+
+def _sync(folder: int, name: bytes) -> None:
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except PermissionError:  # of what its own mode keeps from us
+        os.sync()
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _found(status: os.stat_result) -> Found:

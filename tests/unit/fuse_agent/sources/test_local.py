@@ -7,13 +7,14 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from paddleflow_fuse.sources.base import Kept
+from paddleflow_fuse.sources.base import ChangedError, Kept
 from paddleflow_fuse.sources.local import LocalSource
 from paddleflow_fuse.sources.rates import Gate, Gates
 
-from tests.support.source_suite import XattrSuite, failing, names, store
+from tests.support.source_suite import XattrSuite, content, failing, names, store
 
 
 @pytest.fixture
@@ -68,8 +69,103 @@ def test_what_is_private_is_so_from_the_beginning(
 
     monkeypatch.setattr(os, "sendfile", sendfile)
     store(source, b"a", b"secret", kept=Kept(mode=0o640))
-    assert modes == [0o600]
+    assert modes == []  # it has no name before
+    store(source, b"a", b"secret", kept=Kept(mode=0o640))
+    assert sorted(modes) == [0o600, 0o640]
     assert (tmp_path / "root/a").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("has_nameless", [True, False])
+def test_who_wants_to_be_the_first_replaces_nobody_who_was_faster(
+    tmp_path: Path, source: LocalSource, monkeypatch: pytest.MonkeyPatch, has_nameless: bool
+) -> None:
+    def sendfile(*given: int, really: Callable[..., int] = os.sendfile) -> int:
+        (tmp_path / "root/a").write_bytes(b"theirs")
+        return really(*given)
+
+    if not has_nameless:
+        _without_nameless(monkeypatch)
+    monkeypatch.setattr(os, "sendfile", sendfile)
+    with pytest.raises(ChangedError):
+        store(source, b"a", b"ours", over=b"")
+    assert content(source, b"a") == b"theirs"
+    store(source, b"b", b"ours")
+    (tmp_path / "root/a").unlink()
+    store(source, b"a", b"ours")
+    assert content(source, b"a") == b"ours"
+    assert names(source) == [b"a", b"b"]
+    assert len(list((tmp_path / "root").iterdir())) == 2
+
+
+def _without_nameless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As NFS is."""
+
+    def open_(path: bytes, flags: int, *given: int, really: Callable[..., int] = os.open, **more: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+        return really(path, flags, *given, **more)
+
+    monkeypatch.setattr(os, "open", open_)
+
+
+class _Synced:
+    """
+    :ivar steps: which inodes were brought to the disk, and None for each rename
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.steps: list[int | None] = []
+        sync, rename = os.fsync, os.rename
+
+        def synced(descriptor: int) -> None:
+            sync(descriptor)
+            self.steps.append(os.fstat(descriptor).st_ino)
+
+        def renamed(*given: Any, **more: Any) -> None:
+            rename(*given, **more)
+            self.steps.append(None)
+
+        monkeypatch.setattr(os, "fsync", synced)
+        monkeypatch.setattr(os, "rename", renamed)
+
+
+@pytest.mark.parametrize("has_nameless", [True, False])
+def test_only_what_replaces_another_waits_for_the_disk(
+    tmp_path: Path, source: LocalSource, monkeypatch: pytest.MonkeyPatch, has_nameless: bool
+) -> None:
+    if not has_nameless:
+        _without_nameless(monkeypatch)
+    synced, root = _Synced(monkeypatch), tmp_path / "root"
+    store(source, b"a", b"1")
+    store(source, b"b", b"2")
+    source.rename(b"b", b"c")
+    assert [step for step in synced.steps if step] == []
+    synced.steps.clear()
+    store(source, b"a", b"3")
+    source.rename(b"c", b"a")
+    (root / "link").symlink_to("a")
+    source.rename(b"link", b"a")
+    stored, renamed = synced.steps[0], synced.steps[2]
+    assert synced.steps == [stored, None, renamed, None, None]
+    assert stored
+    assert renamed
+    assert stored != renamed
+
+
+def test_what_is_synced_is_on_the_disk_with_its_name(
+    tmp_path: Path, source: LocalSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "root"
+    source.make_folder(b"folder")
+    store(source, b"folder/a", b"1")
+    synced = _Synced(monkeypatch)
+    folder, file = (root / "folder").stat().st_ino, (root / "folder/a").stat().st_ino
+    source.sync(b"folder/a")
+    source.sync(b"folder")
+    source.sync(b"")
+    assert synced.steps == [file, folder, folder, root.stat().st_ino, root.stat().st_ino, root.stat().st_ino]
+    with failing(errno.ENOENT):
+        source.sync(b"none")
 
 
 def test_what_is_being_written_is_not_listed(tmp_path: Path, source: LocalSource) -> None:

@@ -86,10 +86,11 @@ def test_the_next_one_removes_what_who_died_left_and_nothing_of_others(tmp_path:
         os.fsync = lambda _file: die()  # type: ignore[assignment, operator]
         store(here(wanted, quiet), b"folder/file", b"content")
 
+    (root / "folder/file").write_bytes(b"before")
     killed(work)
-    assert len(list((root / "folder").iterdir())) == 2
+    assert len(list((root / "folder").iterdir())) == 3
     source = here(wanted, quiet)
-    assert [path.name for path in (root / "folder").iterdir()] == [".paddleflow-unfinished-0"]
+    assert sorted(path.name for path in (root / "folder").iterdir()) == [".paddleflow-unfinished-0", "file"]
     store(source, b"folder/file", b"content")
     with pytest.raises(OSError, match=os.strerror(errno.ENOTDIR)):
         store(source, b"folder/file/below", b"content")

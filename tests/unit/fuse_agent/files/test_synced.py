@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is synced outlives the machine, also where a source has to be asked for that."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import trio
+from paddleflow_fuse.nodes.records import ROOT
+from paddleflow_fuse.nodes.region import Region
+from paddleflow_fuse.sources.local import LocalSource
+
+from tests.support.asked_files import asked
+
+
+class Synced(LocalSource):
+    """
+    :ivar synced: what was asked to be on the disk, with what it held then
+    """
+
+    def __init__(self, root: Path) -> None:
+        root.mkdir()
+        super().__init__(str(root))
+        self._place = root
+        self.synced: list[tuple[bytes, bytes]] = []
+
+    def sync(self, path: bytes) -> None:
+        super().sync(path)
+        there = self._place / os.fsdecode(path)
+        self.synced.append((path, there.read_bytes() if there.is_file() else b""))
+
+
+def test_a_sync_waits_for_the_disk_and_a_close_does_not(region: Region, tmp_path: Path) -> None:
+    source = Synced(tmp_path / "root")
+
+    async def test() -> None:
+        async with asked(region, tmp_path, source) as ask:
+            entry, handle = await ask("create", ROOT, b"file", 0o644, os.O_RDWR)
+            await ask.write(entry.node, handle.number, b"data")
+            await ask("flush", entry.node, handle.number)
+            assert source.synced == []
+            await ask("fsync", entry.node, handle.number, False)  # of what is stored already
+            await ask.write(entry.node, handle.number, b"more")
+            await ask("fsync", entry.node, handle.number, True)
+            await ask("release", entry.node, handle.number)
+            await ask("fsyncdir", ROOT, 0, False)
+            again = (await ask("open", entry.node, os.O_RDONLY)).number
+            await ask("fsync", entry.node, again, False)
+            await ask("unlink", ROOT, b"file")
+            await ask("fsync", entry.node, again, False)  # nobody can lose it
+
+    trio.run(test)
+    source.close()
+    assert source.synced == [(b"file", b"data"), (b"file", b"more"), (b"", b""), (b"file", b"more")]
+
+
+def test_what_others_removed_is_lost_by_nobody(region: Region, tmp_path: Path) -> None:
+    source = Synced(tmp_path / "root")
+
+    async def test() -> None:
+        async with asked(region, tmp_path, source) as ask:
+            entry, handle = await ask("create", ROOT, b"file", 0o644, os.O_RDWR)
+            await ask("flush", entry.node, handle.number)
+            (tmp_path / "root/file").unlink()
+            await ask("fsync", entry.node, handle.number, False)
+            await ask("release", entry.node, handle.number)
+
+    trio.run(test)
+    source.close()
