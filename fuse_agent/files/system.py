@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import logging
 import stat
-from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -228,7 +227,7 @@ class FileSystem(Operations):
 
     def fsyncdir(self, _caller: Caller, node: int, _handle: int, _data_only: bool) -> Soon[None]:
         """A source has a name when it says so, but may have to be asked to keep it when its machine dies."""
-        return self._sync(node) if self._writing is not None and self._source.abilities.syncs else None
+        return self._writing.sync(node) if self._writing is not None else None
 
     def statfs(self, _caller: Caller, _node: int) -> Soon[Space]:
         return self._spaces.ask()
@@ -286,16 +285,7 @@ class FileSystem(Operations):
         return self._writing.store(node)
 
     def fsync(self, _caller: Caller, node: int, _handle: int, _data_only: bool) -> Soon[None]:
-        if self._writing is None:
-            return None
-        return self._sync(node) if self._source.abilities.syncs else self._writing.store(node)
-
-    async def _sync(self, node: int) -> None:
-        """Of a file or folder, also of what was stored by a close before."""
-        await self.writing.store(node)
-        if node == ROOT or self._nodes.parent(node):
-            with suppress(FileNotFoundError, NotADirectoryError):  # others removed it, and nobody can lose it
-                await self._work.ask(self._source.sync, self._names.path(node))
+        return self._writing.sync(node) if self._writing is not None else None
 
     def release(self, _caller: Caller, node: int, handle: int) -> Soon[None]:
         if self._writing is not None:

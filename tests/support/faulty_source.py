@@ -134,6 +134,9 @@ class FaultySource(Source):
     def keep(self, path: bytes, kept: Kept) -> Found:
         return self._do("keep", path, lambda: self._source.keep(path, kept))
 
+    def sync(self, path: bytes) -> None:
+        self._do("sync", path, lambda: self._source.sync(path))
+
     def xattrs(self, path: bytes) -> Mapping[bytes, bytes]:
         return self._do("xattrs", path, lambda: self._source.xattrs(path))
 

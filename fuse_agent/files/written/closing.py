@@ -36,7 +36,8 @@ _SETTLES = 1.0
 class Closing:
     def __init__(
         self, stages: dict[int, Stage], folder: Path, nodes: Nodes, contents: Contents, opens: Opens, work: Work,
-        overtaken: Overtaken, store: Callable[[int], Awaitable[None]], is_new: Callable[[int], bool],
+        overtaken: Overtaken, store: Callable[[int], Awaitable[None]], sync: Callable[[int], Awaitable[None]],
+        is_new: Callable[[int], bool],
     ) -> None:  # fmt: skip
         """
         :param stages: all there are, by their nodes
@@ -44,7 +45,7 @@ class Closing:
         """
         self._stages, self._folder, self._nodes, self._contents = stages, folder, nodes, contents
         self._opens, self._work, self._overtaken = opens, work, overtaken
-        self._store, self._is_new = store, is_new
+        self._store, self._sync, self._is_new = store, sync, is_new
         self._leaving: dict[int, trio.Event] = {}
 
     def let_go(self, node: int) -> None:
@@ -215,7 +216,7 @@ class Closing:
             pause = min(pause * 2, LONGEST_PAUSE)
             mapped = stage.is_mapped()
             try:
-                await self._store(node)
+                await self._sync(node)  # it was promised to outlive the machine
             except OvertakenError:
                 self._overtake(node, stage)
                 return

@@ -151,5 +151,5 @@ class Recovery:
 
         if not note.kept and await self._work.ask(stage.is_stored):
             return  # it is mapped still, and was not written to since
-        now, found = await self._storing.store(stage, note.path, note.before, fill)
+        now, found = await self._storing.store(stage, note.path, note.before, fill, sync=True)
         stage.rebase(before=found.version, stored=now, kept=False)

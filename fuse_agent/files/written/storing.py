@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -41,19 +42,24 @@ class Storing:
     def __init__(self, source: Source, work: Work) -> None:
         self._source, self._work = source, work
 
-    async def store(self, stage: Stage, path: bytes, over: bytes | None, fill: Fill) -> tuple[Stored, Found]:
+    async def store(
+        self, stage: Stage, path: bytes, over: bytes | None, fill: Fill, sync: bool = False
+    ) -> tuple[Stored, Found]:
         """Nobody writes to it by us meanwhile.
 
         :param over: the version that it may replace, b"" for none at all; None replaces whatever is there
         :param fill: brings what is missing of what was there before
+        :param sync: and has to outlive the source's machine
         :raises OvertakenError:
         """
         before = stage.sent.copy()
         try:
-            done = await self._store(stage, path, over, fill)
+            done = await self._store(stage, path, over, fill, sync)
         except ChangedError:
             stage.sent = before
             done = await self._stored_before(stage, path, fill)
+            if sync:
+                await self._work.ask(self._sync, path)
         stage.sent = []
         return done
 
@@ -72,24 +78,43 @@ class Storing:
         """What the source has, where that was written here and could not be said: by a process that died, or a try whose answer was lost."""
         return await self._work.ask(self.ours, stage, path) or await self._work.ask(self._sent, stage, path)
 
-    async def _store(self, stage: Stage, path: bytes, over: bytes | None, fill: Fill) -> tuple[Stored, Found]:
+    async def _store(
+        self, stage: Stage, path: bytes, over: bytes | None, fill: Fill, sync: bool
+    ) -> tuple[Stored, Found]:
         least = self._source.abilities.patches
         parts = plan(stage.status().st_size, stage.same(), least) if least else []
         sent = [Range(part.offset, part.size) for part in parts if not part.copied]
         for one in sent if parts else [Range(0, stage.note.base)]:
             await fill(stage.missing(one))
         is_settled = await self._settle(stage)
-        now, found = await self._work.store(self._send, stage, path, parts, over)
+        now, found = await self._work.store(self._send, stage, path, parts, over, sync)
         return now if is_settled else now._replace(mtime_ns=0), found
 
-    def _send(self, stage: Stage, path: bytes, parts: list[Part], over: bytes | None) -> tuple[Stored, Found]:
+    def _send(
+        self, stage: Stage, path: bytes, parts: list[Part], over: bytes | None, sync: bool
+    ) -> tuple[Stored, Found]:
         """In a thread."""
         now = stage.settle()
         stage.sent = [*[one for one in stage.sent if one != now][-_MOST_SENT:], now]
         kept = self._kept(stage, now.mtime_ns)
         if parts and now.size == parts[-1].offset + parts[-1].size:
-            return now, self._source.patch(path, stage.descriptor, parts, stage.note.before, kept, over)
-        return now, self._source.store(path, stage.descriptor, now.size, kept, over)
+            found = self._source.patch(path, stage.descriptor, parts, stage.note.before, kept, over)
+        else:
+            found = self._source.store(path, stage.descriptor, now.size, kept, over)
+        if sync:
+            self._sync(path)
+        return now, found
+
+    async def sync(self, path: bytes) -> None:
+        """What was stored there before outlives the source's machine."""
+        if self._source.abilities.syncs:
+            await self._work.ask(self._sync, path)
+
+    def _sync(self, path: bytes) -> None:
+        """In a thread."""
+        if self._source.abilities.syncs:
+            with suppress(FileNotFoundError, NotADirectoryError):  # others removed it, and nobody can lose it
+                self._source.sync(path)
 
     async def _settle(self, stage: Stage) -> bool:
         """Whether its times tell of the next write."""

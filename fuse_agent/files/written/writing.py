@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from ...metrics import Metrics
-from ...nodes.records import StaleError
+from ...nodes.records import ROOT, StaleError
 from ...opens import Mode
 from ...sources.base import UNTOLD
 from .. import view
@@ -75,8 +75,9 @@ class Writing:
         self.overtaken = Overtaken(staging, self._storing)
         self.recovery = Recovery(names, source, work, self._storing, self.overtaken)
         self._closing = Closing(
-            self._stages, staging.folder, nodes, contents, opens, work, self.overtaken, self.store, self.is_new
-        )
+            self._stages, staging.folder, nodes, contents, opens, work, self.overtaken, self.store, self.sync,
+            self.is_new,
+        )  # fmt: skip
         behind = Behind(self._stages, names, opens, source, work, metrics or Metrics())
         self.admission = Admission(
             headroom or Headroom(staging.folder), work, contents, self._stages, opens.stage, behind, self._closing.settle,
@@ -251,26 +252,38 @@ class Writing:
 
         :raises OSError: why not; nothing that was written is lost by that
         """
+        await self._store(node, sync=False)
+
+    async def sync(self, node: int) -> None:
+        """And until that outlives the source's machine, also what was stored by a close before, or changed in a folder."""
+        if not await self._store(node, sync=True) and (node == ROOT or self._nodes.parent(node)):
+            await self._storing.sync(self._names.path(node))
+
+    async def _store(self, node: int, sync: bool) -> bool:
         stage = self._stages.get(node)
         if stage is None:
-            return
+            return False
         async with stage.lock:
-            if self._stages.get(node) is stage:
-                await self._store_all(node, stage)
+            return self._stages.get(node) is stage and await self._store_all(node, stage, sync)
 
-    async def _store_all(self, node: int, stage: Stage) -> None:
-        """Its lock is held."""
+    async def _store_all(self, node: int, stage: Stage, sync: bool) -> bool:
+        """Its lock is held.
+
+        :return: whether there was something to store
+        """
         if not stage.poisoned:
             if stage.note.overtaken:
                 raise OvertakenError(stage.note.path)
             if not self._nodes.parent(node) or await self._is_stored(stage):
-                return
+                return False
             await self.admission.find_missed()
         if stage.poisoned:
             raise OSError(stage.poisoned, "a write to it failed before, so it is not stored", stage.note.path)
         path = self._names.path(node)
         try:
-            now, found = await self._storing.store(stage, path, self._over(stage), partial(self.fill, node, stage))
+            now, found = await self._storing.store(
+                stage, path, self._over(stage), partial(self.fill, node, stage), sync
+            )
         except OSError as error:
             self.failures += 1
             if isinstance(error, OvertakenError):
@@ -283,6 +296,7 @@ class Writing:
             raise
         self._stored(node, path, found)
         stage.rebase(before=found.version, path=path, waits=False, stored=now, kept=False, alone=False)
+        return True
 
     def _over(self, stage: Stage) -> bytes | None:
         """What it may replace."""

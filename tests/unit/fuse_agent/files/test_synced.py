@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import trio
+from paddleflow_fuse.files.written.notes import Note
+from paddleflow_fuse.files.written.staging import Staging
 from paddleflow_fuse.nodes.records import ROOT
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.sources.local import LocalSource
 
 from tests.support.asked_files import asked
+from tests.support.source_suite import failing
 
 
 class Synced(LocalSource):
@@ -24,8 +28,11 @@ class Synced(LocalSource):
         super().__init__(str(root))
         self._place = root
         self.synced: list[tuple[bytes, bytes]] = []
+        self.fails = False
 
     def sync(self, path: bytes) -> None:
+        if self.fails:
+            raise OSError(errno.EIO, "its disk is ill")
         super().sync(path)
         there = self._place / os.fsdecode(path)
         self.synced.append((path, there.read_bytes() if there.is_file() else b""))
@@ -68,3 +75,39 @@ def test_what_others_removed_is_lost_by_nobody(region: Region, tmp_path: Path) -
 
     trio.run(test)
     source.close()
+
+
+def test_what_could_not_be_synced_is_kept(region: Region, tmp_path: Path) -> None:
+    source = Synced(tmp_path / "root")
+    source.fails = True
+
+    async def test() -> None:
+        async with asked(region, tmp_path, source) as ask:
+            entry, handle = await ask("create", ROOT, b"file", 0o644, os.O_RDWR)
+            await ask.write(entry.node, handle.number, b"data")
+            with failing(errno.EIO):
+                await ask("fsync", entry.node, handle.number, False)
+            assert ask.staged
+            source.fails = False
+            await ask("fsync", entry.node, handle.number, False)
+            assert source.synced == [(b"file", b"data")]
+            await ask("release", entry.node, handle.number)
+
+    trio.run(test)
+    source.close()
+
+
+def test_what_is_stored_after_a_crash_is_on_the_disk_before_it_is_dropped_here(region: Region, tmp_path: Path) -> None:
+    source = Synced(tmp_path / "root")
+
+    left = Staging(tmp_path / "staging").begin(Note(b"file", waits=True))
+    left.write(0, b"data")
+    left.close()
+
+    async def test() -> None:
+        async with asked(region, tmp_path / "staging", source) as ask:
+            await ask.nothing_stays()
+
+    trio.run(test)
+    source.close()
+    assert source.synced == [(b"file", b"data")]
