@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _SUPERVISOR: Final = "paddleflow_fuse.supervisor"
 _READY: Final = 100.0  # seconds; a source that does not answer is asked for 60, and then it is known why
+_SOON: Final = 2.0  # seconds after which who waits is told for what
 LOG: Final = (
     Path("/var/log/paddleflow-fuse.log") if os.geteuid() == 0 else own("", "XDG_STATE_HOME", ".local/state") / "log"
 )
@@ -268,14 +269,17 @@ def in_background(file: Path, log: Path, as_json: bool) -> None:
     if log == LOG:
         log.parent.mkdir(parents=True, exist_ok=True)
     with _listening(file.with_suffix(".told")) as told, log.open("ab") as lines:
-        begin = lines.tell()
+        begin, source = lines.tell(), json.loads(file.read_bytes())["source"]
         process = subprocess.Popen(
             command(file, as_json), env={**os.environ, "NOTIFY_SOCKET": str(told.getsockname())},
             stdin=subprocess.DEVNULL, stdout=lines, stderr=lines, start_new_session=True,
         )  # fmt: skip
-        deadline = time.monotonic() + _READY
+        began, said_so = time.monotonic(), False
         told.settimeout(0.2)
-        while time.monotonic() < deadline:
+        while (waited := time.monotonic() - began) < _READY:
+            if waited > _SOON and not said_so:
+                said_so = True
+                _say_for_what(source, log)
             try:
                 if b"READY=1" in told.recv(4096).split(b"\n"):
                     return
@@ -285,3 +289,8 @@ def in_background(file: Path, log: Path, as_json: bool) -> None:
                     raise MountError(said or f"The agent ended with status {process.returncode}.") from None
         process.terminate()
         raise MountError(f"It is not mounted after {_READY:g} s. What the agent says stands in {log}.")
+
+
+def _say_for_what(source: str, log: Path) -> None:
+    text = f"{source} is waited for, at most {_READY:g} s. What the agent says stands in {log}."
+    print(text, file=sys.stderr, flush=True)

@@ -6,9 +6,10 @@ from __future__ import annotations
 import logging
 import os
 import resource
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
@@ -39,7 +40,7 @@ from .service import Given, RefusedError, Unsaved
 from .told import Told, few
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 
     from ..configuration import Configuration
     from ..files.system import FileSystem
@@ -57,6 +58,7 @@ _FILES: Final = 10_000_000
 _MEMORY_SHARE: Final = 4
 _EVERY: Final = 1.0  # seconds between two lines that tell how far it is
 _NAMED: Final = 3  # files in such a line
+_SOON: Final = 2.0  # seconds after which who waits for a mount is told for what
 
 
 class _Made(NamedTuple):
@@ -152,7 +154,8 @@ def _make(given: Given) -> _Made:
         place = Wanted(wanted.url, wanted.properties, wanted.place["subPath"], told.get("secrets"), journal, rates)
         source = make(place, metrics.request)
         if not given.kept:  # at the mount, and not again when a worker is replaced while the source is away
-            source.find(b"")
+            with _telling_who_waits(wanted.url):
+                source.find(b"")
         source.opened()
         owned = _owned(given, folder, wanted)
         disk, limits = None, _limits(folder, wanted)
@@ -212,6 +215,19 @@ async def begin(given: Given) -> AsyncIterator[Served]:
             disk.close(lasts)
     if made.cleans and served.is_over:
         await trio.to_thread.run_sync(_clean, made, given.busy)
+
+
+@contextmanager
+def _telling_who_waits(url: str) -> Iterator[None]:
+    """In a thread, which waits itself."""
+    text = "the source does not answer yet: it is asked for about a minute, and then it is said what is wrong"
+    timer = Timer(_SOON, _LOG.warning, [text], {"extra": facts(url=url)})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _clean(made: _Made, busy: Callable[[], None]) -> None:

@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -233,20 +235,36 @@ def test_nobody_else_can_say_that_it_is_mounted(agent: Command, source: Path) ->
     assert address.startswith(b"NOTIFY_SOCKET=" + os.fsencode(agent.run))
 
 
-def test_who_waits_for_a_source_is_ended_at_once(agent: Command) -> None:
-    """Nobody has used the mount, and nothing is to be stored."""
+@contextmanager
+def silence(agent: Command) -> Iterator[list[str]]:
+    """Words that mount what takes connections and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = f"sftp://127.0.0.1:{silent.getsockname()[1]}/"
         options = f"user=x,insecureSkipVerify=true,data-cache-path={agent.cache}"
-        with (
-            agent.log.open("wb") as log,
-            agent.begin("mount", place, str(agent.point), "-o", options, log=log) as process,
-        ):
-            silent.settimeout(60)
-            silent.accept()[0].close()
-            process.terminate()
-            assert process.wait(15) == 0
+        yield ["mount", place, str(agent.point), "-o", options, "--log", str(agent.log)]
+
+
+def test_who_waits_for_a_source_is_told_soon_and_ended_at_once(agent: Command) -> None:
+    """Nobody has used the mount, and nothing is to be stored."""
+    with silence(agent) as words, agent.begin(*words) as process:
+        assert process.stderr
+        line = next(line for line in process.stderr if "does not answer yet" in line)
+        assert "it is asked for about a minute" in line
+        assert words[1] in line
+        process.terminate()
+        assert process.wait(15) == 0
     assert not agent.point.is_mount()
+    assert names(agent.run) == []
+
+
+def test_who_waits_for_a_source_in_the_background_is_told_by_the_command(agent: Command) -> None:
+    with silence(agent) as words, agent.begin(*words, "-d") as process:
+        assert process.stderr
+        said = process.stderr.readline()
+        assert said == f"{words[1]} is waited for, at most 100 s. What the agent says stands in {agent.log}.\n"
+        until("the agent says more", lambda: "it is asked for about a minute" in agent.said())
+        os.kill(agent.status()["pid"], signal.SIGTERM)
+        assert process.wait(15) == 1
     assert names(agent.run) == []
 
 

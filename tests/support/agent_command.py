@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from paddleflow_fuse.cli.ask import last
 from paddleflow_fuse.session.mount import MountError, abort, mounts, unmount
@@ -40,12 +40,9 @@ class Command:
         return [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(self.run), *words]
 
     @contextmanager
-    def begin(self, *words: str, log: IO[bytes] | int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
-        """What goes on while a test does something else, and ends before that does.
-
-        :param log: for what it says
-        """
-        with subprocess.Popen(self._words(*words), stderr=log, text=True) as process:
+    def begin(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """What goes on while a test does something else, and ends before that does."""
+        with subprocess.Popen(self._words(*words), stderr=subprocess.PIPE, text=True) as process:
             try:
                 yield process
             finally:
