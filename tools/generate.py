@@ -23,6 +23,7 @@ NOUNS = (
 )  # fmt: skip
 SCHEMA = "docs/schema/paddleflow.json"
 MOUNT_OPTIONS = "docs/reference/mount-options.md"
+MOUNT_HELP = "fuse_agent/cli/mount_options.py"
 HEADER = """\
 ---
 # SPDX-License-Identifier: Apache-2.0
@@ -36,6 +37,7 @@ def outputs() -> dict[str, str]:
 
     found = {SCHEMA: json.dumps(editors(), indent=1, ensure_ascii=False) + "\n"}
     found[MOUNT_OPTIONS] = mount_options.page(_read("mount"), _read("shared"))
+    found[MOUNT_HELP] = mount_options.module(_read("mount"), _read("shared"))
     for name in NOUNS:
         noun = importlib.import_module(f"paddleflow_core.model.{name}").NOUN
         definition = crd(noun, texts(name))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paddleflow_core.model import mount as model
 
-from . import bench, mount
+from . import bench, mount, mount_options
 from .ask import RUN
 
 # As of a supervisor.
@@ -37,10 +37,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _mounts(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    one = verbs.add_parser("mount", help="mount a place of a store on an empty folder, and serve it")
+    one = verbs.add_parser(
+        "mount", help="mount a place of a store on an empty folder, and serve it",
+        formatter_class=argparse.RawDescriptionHelpFormatter, epilog=mount_options.TEXT,
+    )  # fmt: skip
     one.add_argument("url", help="such as s3://bucket/path")
     one.add_argument("point", type=Path)
-    one.add_argument("-o", dest="options", action="append", default=[], metavar="NAME=VALUE,...")
+    one.add_argument(
+        "-o", dest="options", action="append", default=[], metavar="NAME=VALUE,...",
+        help="what is listed below, by name; a name alone is true. Sizes are bytes (20Mi), times seconds (0.5)",
+    )  # fmt: skip
     one.add_argument(
         "--secrets",
         type=Path,

@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from paddleflow_core.model import mount as model
+from paddleflow_core.model.stores import STORES
 from paddleflow_fuse.cli import mount
 from paddleflow_fuse.cli.__main__ import main
 from paddleflow_fuse.configuration import OptionsError
@@ -100,3 +105,19 @@ def test_a_file_of_secrets_that_others_may_change_is_refused(tmp_path: Path, mod
     secrets.chmod(mode)
     with pytest.raises(OptionsError, match=f"has mode 0{mode:o}, so that others may change it.*: chmod 600 {secrets}"):
         mount.write(tmp_path, "s3://bucket", tmp_path / "point", {"endpoint": "https://store"}, secrets)
+
+
+def test_help_lists_each_option_with_what_it_is_where_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["mount", "--help"])
+    said = capsys.readouterr().out
+    listed = set(re.findall(r"^  ([a-zA-Z][a-zA-Z0-9-]+)(?: \*| \(secret\))?  ", said, re.MULTILINE))
+    assert listed - {"url", "point"} == {*model.MOUNT, *(name for kind in model.TYPES for name in taken(STORES[kind]))}
+    assert re.search(
+        r"^  memory-cache-size \* +Bytes of memory for content that is cached \(512Mi\)$", said, re.MULTILINE
+    )
+    assert "(last; or fail)" in said
+
+
+def taken(store: Mapping[str, Any]) -> list[str]:
+    return [name for part in ("needs", "credentials", "may") for name in store[part]]
