@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is noted beside a file that is written, for whoever starts after a crash."""
+"""What is noted beside a file that is written, for whoever starts after a crash.
+
+Words of this folder:
+
+- version: by which the source tells one content of a file from another; b"" of what it does not have.
+- before: the version that is written to. Once the source has what is staged, that is the version before.
+- base: so many of its bytes the staged file still means where nothing was written; they are fetched when they are wanted.
+- over: the version that may be replaced when it is stored. It is the one before where conflicts fail, or where the file is to be the first of
+  its name; else None, which is any.
+- stored: what the staged file was like when the source took it. As long as it is like that, there is nothing to store.
+"""
 
 from __future__ import annotations
 
