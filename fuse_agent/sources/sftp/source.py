@@ -166,8 +166,8 @@ class SftpSource(Source):
             private = asyncssh.SFTPAttrs(permissions=0o600)
             async with turn.client.open(tries.begin(), _NEW, private, encoding=None) as file:
                 await _send(turn, file, descriptor, size, self._gates.write)
-                there = await _there(turn.client, place)
-                return await _finish(file, size, kept, there)
+                there, now = await asyncio.gather(_there(turn.client, place), file.stat())
+                return await _finish(file, size, kept, there, now)
 
         async def name(turn: Turn) -> None:
             if turn.before and not await reasons.kind(turn.client, tries.last):
@@ -391,18 +391,23 @@ async def _send(turn: Turn, file: asyncssh.SFTPClientFile, descriptor: int, size
         done += len(piece)
 
 
-async def _finish(file: asyncssh.SFTPClientFile, size: int, kept: Kept, there: asyncssh.SFTPAttrs | None) -> Found:
+async def _finish(
+    file: asyncssh.SFTPClientFile, size: int, kept: Kept, there: asyncssh.SFTPAttrs | None, now: asyncssh.SFTPAttrs
+) -> Found:
     """Gives it its attributes, and has it brought to the disk where the server can."""
-    now = await file.stat()
     own = kept.mtime_ns is not None and abs(kept.mtime_ns / _SECOND - time.time()) >= _RECENT
     seconds = now.mtime or 0 if kept.mtime_ns is None else kept.mtime_ns // _SECOND
     if there is not None and there.size == size and not own and 0 <= (there.mtime or 0) - seconds < _RECENT:
         seconds = (there.mtime or 0) + 1
     mode = 0o644 if kept.mode is None else kept.mode
     await _keep(file.setstat, now, kept._replace(mode=mode, mtime_ns=seconds * _SECOND), insists=False)
-    with suppress(asyncssh.SFTPOpUnsupported):
-        await file.fsync()
-    found = _found(await file.stat())
+
+    async def sync() -> None:
+        with suppress(asyncssh.SFTPOpUnsupported):
+            await file.fsync()
+
+    _synced, told = await asyncio.gather(sync(), file.stat())
+    found = _found(told)
     if found.size != size:
         raise OSError(
             errno.EIO, f"the server has {found.size} bytes of it, but was sent {size}; see whether its disk is well"
