@@ -53,7 +53,7 @@ def _mount(given: argparse.Namespace) -> int:
     as_json = given.json or options.get("log-format") == "json"
     file = mount.write(given.run, given.url, given.point, options, given.secrets)
     if given.daemon:
-        mount.in_background(file, given.log, as_json)
+        mount.in_background(file, given.log or mount.own_log(given.logs), as_json)
     else:
         mount.in_foreground(file, as_json)
     return 0
@@ -62,7 +62,7 @@ def _mount(given: argparse.Namespace) -> int:
 def _run(given: argparse.Namespace) -> int:
     wanted = mount.declared(given.file)
     file = mount.write(given.run, wanted.url, wanted.point, wanted.options, wanted.secrets, wanted.label)
-    mount.in_foreground(file, wanted.options.get("log-format") == "json")
+    mount.in_foreground(file, wanted.options.get("log-format") == "json", made=mount.make_point(wanted.point))
     return 0
 
 

@@ -42,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if name in own:
             own[name] = value
             options.remove(one)
-    before = ["--run", own["run"]] if own["run"] else []
+    before = [*(["--run", own["run"]] if own["run"] else []), *(["--logs", given.logs] if given.logs else [])]
     after = [word for name in ("secrets", "log") if own[name] for word in (f"--{name}", own[name])]
     if given.fake:
         return 0
@@ -75,7 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-f", dest="fake", action="store_true", help="mount nothing")
     for letter in "snv":
         parser.add_argument(f"-{letter}", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--run", default="", help=argparse.SUPPRESS)
+    for name in ("--run", "--logs"):
+        parser.add_argument(name, default="", help=argparse.SUPPRESS)
     parser.add_argument("-t", dest="type", help=argparse.SUPPRESS)
     return parser
 

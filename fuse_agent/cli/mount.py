@@ -38,6 +38,7 @@ _SOON: Final = 2.0  # seconds after which who waits is told for what
 LOG: Final = (
     Path("/var/log/paddleflow-fuse.log") if os.geteuid() == 0 else own("", "XDG_STATE_HOME", ".local/state") / "log"
 )
+_LOG_NAME: Final = "mount.log"  # beside folders of what is declared, whose names have no dot
 
 
 class MountError(Exception):
@@ -239,12 +240,32 @@ def living(wanted: Configuration, label: str) -> dict[str, Any]:
     return {**{name: settings[name] for name in LIVING}, "options": options}
 
 
-def command(file: Path, as_json: bool) -> list[str]:
-    return [sys.executable, "-P", "-m", _SUPERVISOR, "--remove", *(["--json"] if as_json else []), str(file)]
+def make_point(point: Path) -> Path | None:
+    """What was made: a folder that is there only while something is mounted on it, so that nobody takes an ordinary one for the mount. One
+    that stays all the same, since its agent was killed, is for nobody but root.
+
+    :raises MountError:
+    """
+    point = real(point)
+    try:
+        point.mkdir(mode=0)
+    except FileExistsError:
+        return None
+    except FileNotFoundError:
+        raise MountError(f"The folder {point.parent} is not there. Make it first: mkdir -p {point.parent}") from None
+    return point
 
 
-def in_foreground(file: Path, as_json: bool) -> None:
-    words = command(file, as_json)
+def command(file: Path, as_json: bool, made: Path | None = None) -> list[str]:
+    """
+    :param made: the mount point, when it was made for this mount
+    """
+    more = [*(["--json"] if as_json else []), *([f"--made={made}"] if made else [])]
+    return [sys.executable, "-P", "-m", _SUPERVISOR, "--remove", *more, str(file)]
+
+
+def in_foreground(file: Path, as_json: bool, made: Path | None = None) -> None:
+    words = command(file, as_json, made)
     os.execv(words[0], words)
 
 
@@ -261,13 +282,21 @@ def _listening(path: Path) -> Iterator[socket.socket]:
             path.unlink(missing_ok=True)
 
 
+def own_log(folder: Path | None) -> Path:
+    """Where nobody names one.
+
+    :param folder: of root's logs, which goes with the installation
+    """
+    log = folder / _LOG_NAME if folder and os.geteuid() == 0 else LOG
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return log
+
+
 def in_background(file: Path, log: Path, as_json: bool) -> None:
     """Until it is mounted, or is not.
 
     :raises MountError:
     """
-    if log == LOG:
-        log.parent.mkdir(parents=True, exist_ok=True)
     with _listening(file.with_suffix(".told")) as told, log.open("ab") as lines:
         begin, source = lines.tell(), json.loads(file.read_bytes())["source"]
         process = subprocess.Popen(

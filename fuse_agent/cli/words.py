@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_ENDS,
     )
     made.add_argument("--run", type=Path, default=RUN, help="where agents are asked (%(default)s)")
+    made.add_argument("--logs", type=Path, help=argparse.SUPPRESS)  # root's folder of what is mounted with --daemon
     made.add_argument("--version", action="version", version=_version())
     verbs = made.add_subparsers(required=True, metavar="command", dest="command")
     _mounts(verbs)
@@ -56,7 +57,7 @@ def _mounts(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     one.add_argument(
         "-d", "--daemon", action="store_true", help="return when it is mounted, and serve in the background"
     )
-    one.add_argument("--log", type=Path, default=mount.LOG, help="of --daemon (%(default)s)")
+    one.add_argument("--log", type=Path, help=f"of --daemon ({mount.LOG})")
     one.add_argument("--json", action="store_true", help="log lines of JSON")
 
     one = verbs.add_parser("run", help="mount what a file of JSON declares, and serve it in the foreground")

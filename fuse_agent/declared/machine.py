@@ -114,13 +114,17 @@ class Machine:
         unfinished.write_text(json.dumps(record, sort_keys=True) + "\n", encoding="utf-8")
         unfinished.rename(path)
 
-    def _make(self, name: str, folder: Path, mode: int) -> None:
+    def _note_made(self, name: str, folder: Path) -> None:
         missing = [str(one) for one in (folder, *folder.parents) if not one.exists()]
         if missing:
             record = self.record()
             record["folders"][name] = sorted({*record["folders"].get(name, []), *missing})
             self.keep(record)
-            folder.mkdir(mode=mode, parents=True)
+
+    def _made(self, name: str) -> list[str]:
+        """Folders that were not there before."""
+        found: list[str] = self.record()["folders"].get(name, [])
+        return found
 
     # --- steps -------------------------------------------------------------------------------------
 
@@ -157,8 +161,13 @@ class Machine:
     def _mount(self, wanted: Wanted) -> None:
         root = self._root(wanted.name)
         if not _is_ours(wanted.point):
-            self._make(wanted.name, Path(wanted.point), 0o755)
-        self._make(wanted.name, root, 0o700)
+            point = Path(wanted.point)
+            if wanted.point in self._made(wanted.name):
+                remove_empty([wanted.point])  # of an agent that was killed
+            self._note_made(wanted.name, point)
+            point.parent.mkdir(parents=True, exist_ok=True)  # the rest makes the agent, each time that it mounts
+        self._note_made(wanted.name, root)
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._clean_others(wanted, root)
         self._services.start(wanted.name)
 
@@ -170,8 +179,12 @@ class Machine:
             return "failed" if self._services.has_failed(wanted.name) else ""
 
         if until(settled, self.patience) != "mounted":
+            own = wanted.point in self._made(wanted.name)
+            there = (
+                "" if own else " That folder was there before; what is written to it meanwhile stays on this machine."
+            )
             raise TroubleError(
-                f"{wanted.name} is not mounted on {wanted.point}, which is tried again and again. It says: {self._services.says(wanted.name)}"
+                f"{wanted.name} is not mounted on {wanted.point}, which is tried again and again.{there} It says: {self._services.says(wanted.name)}"
             )
 
     def _change(self, wanted: Wanted, agent: Agent) -> None:

@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from ..control import Channel, content
@@ -36,6 +37,9 @@ def main() -> int:
     finally:
         if given.remove and not given.trial:
             file.unlink(missing_ok=True)
+        if given.made and not given.trial:
+            with suppress(OSError):  # something is mounted there still, or somebody put something into it
+                given.made.rmdir()
 
 
 def _arguments() -> argparse.Namespace:
@@ -43,6 +47,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("configuration", type=Path, help="a file of JSON; it may hold secrets: let nobody else read it")
     parser.add_argument("--json", action="store_true", help="log lines of JSON")
     parser.add_argument("--remove", action="store_true", help="that file goes with the mount, and the secrets in it")
+    parser.add_argument("--made", type=Path, help="the mount point, which was made for this mount and goes with it")
     parser.add_argument(
         "--try", dest="trial", action="store_true", help="mount nothing, only say whether that file can be read"
     )

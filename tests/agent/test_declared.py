@@ -90,6 +90,56 @@ def test_what_may_change_does_under_who_uses_it(agent: Command, source: Path, tm
         assert begun.wait(PATIENCE) == 0
 
 
+@pytest.mark.parametrize("there", [False, True], ids=["made", "there before"])
+def test_what_cannot_be_mounted_leaves_no_folder_that_looks_like_it(
+    agent: Command, source: Path, tmp_path: Path, there: bool
+) -> None:
+    file = tmp_path / "corpus.json"
+    options = {"data-cache-path": str(agent.cache), "free-space-ratio": "0.1"}
+    if not there:
+        agent.point.rmdir()
+    file.write_text(json.dumps({"url": f"local:/{source}/later", "point": str(agent.point), "options": options}))
+    assert "No such file or directory" in agent("run", str(file), code=1).stderr
+    assert agent.point.exists() == there
+
+    (source / "later").mkdir()
+    words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run), "run", str(file)]
+    with subprocess.Popen(words) as begun:
+        until("it is served", lambda: agent.point.is_mount() and agent.status()["serves"])
+        (agent.point / "file").write_bytes(b"content")
+        agent("umount", str(agent.point))
+        assert begun.wait(PATIENCE) == 0
+    assert (source / "later/file").read_bytes() == b"content"
+    assert agent.point.exists() == there
+
+
+def test_who_cannot_mount_says_of_a_folder_that_was_there_that_it_is_an_ordinary_one(tmp_path: Path) -> None:
+    class Failing(Runit):
+        def start(self, _name: str) -> None: ...
+
+        def has_failed(self, _name: str) -> bool:
+            return True
+
+    (tmp_path / "there").mkdir()
+    one = Machine(
+        Places(tmp_path / "etc", tmp_path / "releases", tmp_path / "run", tmp_path / "cache"),
+        Failing(tmp_path, tmp_path / "log"), PATIENCE, check=False, force=False,
+    )  # fmt: skip
+    (tmp_path / "etc/mounts").mkdir(parents=True)
+    for name in ("there", "made"):
+        declared = {
+            "url": "local://srv/data",
+            "point": str(tmp_path / name),
+            "options": {"data-cache-path": str(tmp_path / "cache")},
+        }
+        (tmp_path / f"etc/mounts/{name}.json").write_text(json.dumps(declared))
+        with pytest.raises(TroubleError) as failed:
+            one.bring(Wanted(name, "mounted", str(tmp_path / name), ""), None)
+        assert ("That folder was there before" in str(failed.value)) == (name == "there")
+    assert (tmp_path / "there").is_dir()
+    assert not (tmp_path / "made").exists()
+
+
 def test_what_goes_leaves_nothing_for_systemd(tmp_path: Path) -> None:
     declared = {name: {"url": "local://srv/data", "point": "/nowhere", "options": {}} for name in ("one", "two")}
     for name, content in declared.items():

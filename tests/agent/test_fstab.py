@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from paddleflow_fuse.cli.helper import main
 
+from tests.support.agent_command import Command
 from tests.support.namespaces import LET_GO
 
 SCRIPT = rf"""
@@ -48,6 +49,14 @@ def test_a_line_of_a_table_is_mounted_by_mount(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split() == ["fuse.paddleflow", source, "content", "1"]
     assert (tmp_path / "source/other").read_text() == "written\n"
+
+
+def test_without_a_name_its_log_lies_in_the_folder_of_the_installation(agent: Command, source: Path) -> None:
+    helper = [sys.executable, "-m", "paddleflow_fuse.cli.helper", "--run", agent.run, "--logs", agent.folder / "logs"]
+    options = f"data-cache-path={agent.cache},free-space-ratio=0.1"
+    subprocess.run([*helper, f"local:/{source}", agent.point, "-o", options], check=True)
+    assert "the worker serves" in (agent.folder / "logs/mount.log").read_text()
+    agent("umount", str(agent.point))
 
 
 @pytest.mark.parametrize("option", ["suid", "dev", "noexec", "remount", "sync"])
