@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brings the file systems of this machine to what is declared; the plan is read as JSON, and what was done is said as JSON.
 
+`try` says which stores refuse the secrets that are declared for what is mounted, and changes nothing.
 `up` sets parameters of the module fuse, then mounts, mounts anew, unmounts, and moves to the release that is installed, and brings the exporter to
 what is wanted; `down` takes everything away. With `check` in the plan they only say what they would do.
 """
@@ -13,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,8 +23,8 @@ from paddleflow_core.model import mount as model
 
 from ..cli.ask import AskError
 from ..files.written.folders import caches
-from . import exporter
-from .agents import TroubleError
+from . import exporter, keys
+from .agents import TroubleError, document
 from .decide import Agent, Step, Wanted, is_due, is_ours
 from .machine import Machine, Places, real, remove_empty, waits
 from .services import Runit, Services, Systemd
@@ -108,6 +110,20 @@ def up(task: _Task) -> None:
     task.problems += map(task.machine.silence, [*left.values(), *silent])
 
 
+def attempt(task: _Task) -> None:
+    """Only those that are not in use already."""
+    there, known = task.machine.agents()[0], task.machine.declared()
+    new = [
+        one
+        for one in task.plan["declared"]
+        if one.get("secrets") and one.get("state", "mounted") == "mounted" and _of(one["name"], there)
+        if (one["url"], keys.given(one)) != tuple(known.get(one["name"], {}).get(name) for name in ("url", "options"))
+        or one["secrets"] != document(task.places.config / "secrets" / f"{one['name']}.json")
+    ]
+    with ThreadPoolExecutor(len(new) or 1) as threads:
+        task.problems += filter(None, threads.map(keys.refused, new))
+
+
 def down(task: _Task) -> None:
     """Nothing is unmounted before all of it is stored, and nothing removed before all of it is unmounted."""
     machine, known = task.machine, task.machine.declared()
@@ -187,7 +203,7 @@ def _of(name: str, there: list[Agent]) -> Agent | None:
     return next((agent for agent in there if agent.name == name), None)
 
 
-_VERBS: Final = {"up": up, "down": down}
+_VERBS: Final = {"try": attempt, "up": up, "down": down}
 
 
 def main() -> int:

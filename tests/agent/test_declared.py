@@ -17,9 +17,11 @@ from paddleflow_fuse.declared.agents import TroubleError
 from paddleflow_fuse.declared.decide import Wanted
 from paddleflow_fuse.declared.machine import Machine, Places
 from paddleflow_fuse.declared.services import Runit
+from paddleflow_fuse.sources.s3.options import Options
 
 from tests.support.agent_command import Command, command
 from tests.support.granted import until
+from tests.support.minio import KEYS
 
 PATIENCE = 30.0
 
@@ -138,6 +140,40 @@ def test_who_cannot_mount_says_of_a_folder_that_was_there_that_it_is_an_ordinary
         assert ("That folder was there before" in str(failed.value)) == (name == "there")
     assert (tmp_path / "there").is_dir()
     assert not (tmp_path / "made").exists()
+
+
+def test_new_keys_are_tried_before_a_mount_has_them(agent: Command, bucket: Options, tmp_path: Path) -> None:
+    folder = tmp_path / "machine"
+    config, keys = folder / "etc/paddleflow/fuse", {"accessKey": KEYS.key, "secretKey": KEYS.secret}
+    given = {"data-cache-path": str(agent.cache), "endpoint": bucket.endpoint, "s3ForcePathStyle": True}
+    url, secrets, file = f"s3://{bucket.bucket}", config / "secrets/corpus.json", config / "mounts/corpus.json"
+    for path, said in (
+        (secrets, keys),
+        (file, {"url": url, "point": str(agent.point), "options": given, "secrets": str(secrets)}),
+    ):
+        path.parent.mkdir(parents=True)
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(said))
+
+    def problems(**changed: object) -> list[str]:
+        one = {"name": "corpus", "url": url, "mount_point": str(agent.point), "options": given, "secrets": keys}
+        said = brought(agent, folder, "try", {}, declared=[{**one, **changed}])
+        found: list[str] = said["problems"]
+        assert json.loads(secrets.read_text()) == keys
+        return found
+
+    wrong = {**keys, "secretKey": "planted-wrong"}
+    assert problems(secrets=wrong) == []  # nothing is mounted that it could spoil
+    words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run), "run", str(file)]
+    with subprocess.Popen(words) as begun:
+        until("it is served", lambda: agent.point.is_mount() and agent.status()["serves"])
+        assert problems() == problems(properties={"persistAttributes": True}) == []
+        (refused,) = problems(secrets=wrong)
+        assert refused.startswith(f"corpus on {agent.point}: {url} refuses the secrets that are declared now (")
+        assert refused.endswith("Correct secrets of corpus in fuse_agent_mounts, and run again.")
+        assert "planted-wrong" not in refused
+        agent("umount", str(agent.point))
+        assert begun.wait(PATIENCE) == 0
 
 
 def test_what_goes_leaves_nothing_for_systemd(tmp_path: Path) -> None:

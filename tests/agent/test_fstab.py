@@ -52,7 +52,15 @@ def test_a_line_of_a_table_is_mounted_by_mount(tmp_path: Path) -> None:
 
 
 def test_without_a_name_its_log_lies_in_the_folder_of_the_installation(agent: Command, source: Path) -> None:
-    helper = [sys.executable, "-m", "paddleflow_fuse.cli.helper", "--run", agent.run, "--logs", agent.folder / "logs"]
+    helper = [
+        sys.executable,
+        "-m",
+        "paddleflow_fuse.cli.helper",
+        "--run",
+        str(agent.run),
+        "--logs",
+        f"{agent.folder}/logs",
+    ]
     options = f"data-cache-path={agent.cache},free-space-ratio=0.1"
     subprocess.run([*helper, f"local:/{source}", agent.point, "-o", options], check=True)
     assert "the worker serves" in (agent.folder / "logs/mount.log").read_text()
