@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from ...metrics import Metrics
-from ...nodes.records import ROOT, StaleError
+from ...nodes.records import StaleError
 from ...opens import Mode
 from ...sources.base import UNTOLD
 from .. import view
@@ -256,8 +256,9 @@ class Writing:
 
     async def sync(self, node: int) -> None:
         """And until that outlives the source's machine, also what was stored by a close before, or changed in a folder."""
-        if not await self._store(node, sync=True) and (node == ROOT or self._nodes.parent(node)):
-            await self._storing.sync(self._names.path(node))
+        if not await self._store(node, sync=True):
+            with suppress(StaleError):  # what no name leads to, nobody can lose
+                await self._storing.sync(self._names.path(node))
 
     async def _store(self, node: int, sync: bool) -> bool:
         stage = self._stages.get(node)

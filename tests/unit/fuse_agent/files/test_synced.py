@@ -7,10 +7,11 @@ import errno
 import os
 from pathlib import Path
 
+import pytest
 import trio
 from paddleflow_fuse.files.written.notes import Note
 from paddleflow_fuse.files.written.staging import Staging
-from paddleflow_fuse.nodes.records import ROOT
+from paddleflow_fuse.nodes.records import ROOT, StaleError
 from paddleflow_fuse.nodes.region import Region
 from paddleflow_fuse.sources.local import LocalSource
 
@@ -75,6 +76,29 @@ def test_what_others_removed_is_lost_by_nobody(region: Region, tmp_path: Path) -
 
     trio.run(test)
     source.close()
+
+
+def test_what_lies_in_a_folder_without_a_name_is_lost_by_nobody(region: Region, tmp_path: Path) -> None:
+    source = Synced(tmp_path / "root")
+
+    async def test() -> None:
+        async with asked(region, tmp_path, source) as ask:
+            folder = (await ask("mkdir", ROOT, b"folder", 0o755)).node
+            entry, handle = await ask("create", folder, b"file", 0o644, os.O_RDWR)
+            await ask("flush", entry.node, handle.number)
+            (tmp_path / "root/folder/file").unlink()
+            (tmp_path / "root/folder").rmdir()
+            ask.files._names.replaced(b"folder")  # as when it is found at a look
+            await ask("lookup", ROOT, b"folder")
+            with pytest.raises(StaleError):
+                ask.files._names.path(entry.node)
+            await ask("fsync", entry.node, handle.number, False)
+            await ask("fsyncdir", folder, 0, False)
+            await ask("release", entry.node, handle.number)
+
+    trio.run(test)
+    source.close()
+    assert source.synced == []
 
 
 def test_what_could_not_be_synced_is_kept(region: Region, tmp_path: Path) -> None:
