@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # How those are to log that are started from here.
 _INHERITED: Final = "PADDLEFLOW_FUSE_LOG"
+# By which who mounts in the background knows for what he waits.
+SILENT: Final = "the source does not answer yet"
 # Of one trouble, so many lines within so many seconds; how many more there were is said afterwards.
 _LINES: Final = 5
 _SECONDS: Final = 60.0

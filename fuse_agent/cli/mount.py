@@ -21,6 +21,7 @@ from paddleflow_core.model.stores import PROPERTIES, SECRETS, STORES
 
 from .. import configuration as configured
 from ..configuration import OptionsError
+from ..logs import SILENT
 from ..session.mount import real
 from ..sources.held import pointer, points
 from ..sources.make import missing
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 _SUPERVISOR: Final = "paddleflow_fuse.supervisor"
 _READY: Final = 100.0  # seconds; a source that does not answer is asked for 60, and then it is known why
-_SOON: Final = 2.0  # seconds after which who waits is told for what
 LOG: Final = (
     Path("/var/log/paddleflow-fuse.log") if os.geteuid() == 0 else own("", "XDG_STATE_HOME", ".local/state") / "log"
 )
@@ -303,12 +303,12 @@ def in_background(file: Path, log: Path, as_json: bool) -> None:
             command(file, as_json), env={**os.environ, "NOTIFY_SOCKET": str(told.getsockname())},
             stdin=subprocess.DEVNULL, stdout=lines, stderr=lines, start_new_session=True,
         )  # fmt: skip
-        began, said_so = time.monotonic(), False
+        deadline, said_so = time.monotonic() + _READY, False
         told.settimeout(0.2)
-        while (waited := time.monotonic() - began) < _READY:
-            if waited > _SOON and not said_so:
-                said_so = True
-                _say_for_what(source, log)
+        while time.monotonic() < deadline:
+            if not said_so and (said_so := _is_silent(source, log, begin)):
+                text = f"{source} does not answer yet, and is waited for, at most {_READY:g} s. What the agent says stands in {log}."
+                print(text, file=sys.stderr, flush=True)
             try:
                 if b"READY=1" in told.recv(4096).split(b"\n"):
                     return
@@ -320,6 +320,7 @@ def in_background(file: Path, log: Path, as_json: bool) -> None:
         raise MountError(f"It is not mounted after {_READY:g} s. What the agent says stands in {log}.")
 
 
-def _say_for_what(source: str, log: Path) -> None:
-    text = f"{source} is waited for, at most {_READY:g} s. What the agent says stands in {log}."
-    print(text, file=sys.stderr, flush=True)
+def _is_silent(source: str, log: Path, begin: int) -> bool:
+    """As the agent says; other agents may log there too."""
+    lines = log.read_bytes()[begin:].decode(errors="replace").splitlines()
+    return any(SILENT in line and source in line for line in lines)

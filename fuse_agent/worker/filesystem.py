@@ -30,7 +30,7 @@ from ..files.stats import WithStats
 from ..files.system import Parts
 from ..files.written.headroom import Headroom
 from ..files.written.staging import Staging
-from ..logs import facts
+from ..logs import SILENT, facts
 from ..metrics import Metrics
 from ..nodes.table import Nodes
 from ..opens import Opens
@@ -220,7 +220,7 @@ async def begin(given: Given) -> AsyncIterator[Served]:
 @contextmanager
 def _telling_who_waits(url: str) -> Iterator[None]:
     """In a thread, which waits itself."""
-    text = "the source does not answer yet: it is asked for about a minute, and then it is said what is wrong"
+    text = f"{SILENT}: it is asked for about a minute, and then it is said what is wrong"
     timer = Timer(_SOON, _LOG.warning, [text], {"extra": facts(url=url)})
     timer.daemon = True
     timer.start()
