@@ -133,25 +133,6 @@ class Disk:
             raise
         return file
 
-    def verify(self, key: bytes) -> bool:
-        """Compares a file with its checksums, which takes as long as to read it; whether any of it was right. For a thread."""
-        room = self._room
-        with room.lock:
-            entry = room.entries.find(key)
-            if not entry:
-                return False
-            try:
-                file = self._open(entry, key)
-            except (FileNotFoundError, MapError):
-                return False  # who asks for it will find that
-            except OSError as error:
-                room.trouble(error)
-                return False
-        try:
-            return file.verify()
-        finally:
-            file.close()
-
     def adopt(self, key: bytes, path: Path, descriptor: int, goes_on: Callable[[], object] = lambda: None) -> None:
         """A whole file that lies there, and that nobody writes to any more, is the cache's from now on. For a thread: it reads all of it.
 
@@ -295,10 +276,10 @@ class Disk:
         with self._room.lock:
             return self._room.refusal(reason)
 
-    def _open(self, entry: int, key: bytes, size: int | None = None) -> File:
+    def _open(self, entry: int, key: bytes, size: int) -> File:
         """The lock is held.
 
-        :param size: as its key says; whatever it has, without
+        :param size: as its key says
         :raises FileNotFoundError: it went, or has another size
         :raises MapError:
         """
@@ -314,14 +295,14 @@ class Disk:
         try:
             found = os.fstat(descriptor).st_size
             pieces = None if whole else read_map(notes, (room.boot,))
-            if (size is not None and found != size) or (pieces and found != pieces.size):
+            if found != size or (pieces and found != pieces.size):
                 raise FileNotFoundError(errno.ENOENT, f"it has {found} bytes only")
         except BaseException:
             os.close(descriptor)
             if notes >= 0:
                 os.close(notes)
             raise
-        return self._opened(File(room, entry, found, descriptor, notes, pieces))
+        return self._opened(File(room, entry, size, descriptor, notes, pieces))
 
     def _opened(self, file: File) -> File:
         self._room.opened[file.entry] = file

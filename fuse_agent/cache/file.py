@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from .entries import TRUSTED, WHOLE
-from .pieces import Pieces, bounds, checksums, count, runs
+from .pieces import Pieces, bounds, checksums, runs
 from .room import Used
 from .store import cost, note, punch, write
 
@@ -29,7 +29,7 @@ class File:
     """
 
     __slots__ = (
-        "_closing", "_filled", "_notes", "_pieces", "_room", "_trusted", "big", "descriptor", "entry", "held", "size", "users",
+        "_closing", "_filled", "_notes", "_pieces", "_room", "big", "descriptor", "entry", "held", "size", "users",
     )  # fmt: skip
 
     def __init__(self, room: Room, entry: int, size: int, descriptor: int, notes: int, pieces: Pieces | None) -> None:
@@ -41,31 +41,35 @@ class File:
         self.big = size > room.largest
         self.users = 1
         self.held = _NOTHING
+        if pieces is None and not room.entries.flags[entry] & TRUSTED:
+            pieces = Pieces.doubted(size)
         self._room, self._notes, self._pieces = room, notes, pieces
-        self._trusted = pieces is None and bool(room.entries.flags[entry] & TRUSTED)
         self._filled = deque(pieces.present) if pieces and self.big else deque()
         self._closing = [descriptor] if notes < 0 else [descriptor, notes]
 
     @property
     def whole(self) -> bool:
         """Whether the descriptor reads all of the object, now and as long as it is open."""
-        return self._pieces is None and self._trusted
+        return self._pieces is None
 
     @property
     def verified(self) -> bool:
         """False after the machine died: what is there has to be compared with its checksums before it is there."""
-        return self._trusted if self._pieces is None else not self._pieces.doubtful
+        return not self.doubts(0, self.size)
+
+    def doubts(self, offset: int, size: int) -> bool:
+        """The same of a part."""
+        pieces = self._pieces
+        return pieces is not None and pieces.doubts(offset, size)
 
     def has(self, offset: int, size: int) -> bool:
         pieces = self._pieces
-        return self._trusted if pieces is None else pieces.has(offset, size)
+        return pieces is None or pieces.has(offset, size)
 
     def missing(self, offset: int, size: int) -> list[tuple[int, int]]:
         """What has to be filled so that a part is there: offsets and sizes, in whole pieces."""
         pieces = self._pieces
-        if pieces is not None:
-            return pieces.missing(offset, size)
-        return [] if self._trusted else Pieces(self.size).missing(offset, size)
+        return [] if pieces is None else pieces.missing(offset, size)
 
     def fill(self, offset: int, data: bytes | memoryview) -> None:
         """Whole pieces, or up to the end of the file. What is there already, or is being filled, is left alone.
@@ -76,8 +80,8 @@ class File:
         with room.lock:
             pieces = self._pieces
             if pieces is None:
-                if self._trusted:
-                    return
+                return
+            if self._is_object:
                 raise room.refusal("The file has to be compared with its checksums first.")
             taken = pieces.take(offset, len(view))
         if not taken:
@@ -160,7 +164,15 @@ class File:
     def settle(self) -> None:
         """When all is there, it is a whole file from now on. The lock is held."""
         room, pieces = self._room, self._pieces
-        if pieces is None or not pieces.complete or self.big:
+        if pieces is None or not pieces.complete:
+            return
+        if self._is_object:
+            if self.entry:
+                room.entries.flags[self.entry] |= TRUSTED
+                room.note(self.entry)
+            self._pieces = None
+            return
+        if self.big:
             return
         if not self.entry or room.store is None or room.off:  # who opens it next does it
             return
@@ -176,13 +188,21 @@ class File:
         room.entries.order.resize(self.entry, after)
         room.entries.flags[self.entry] |= WHOLE | TRUSTED
         room.note(self.entry, pieces.sums)
-        self.descriptor, self._trusted, self._pieces = descriptor, True, None
+        self.descriptor, self._pieces = descriptor, None
         room.store.drop_map(key)
 
-    def verify(self) -> bool:
-        """Compares what is there with its checksums; whether any of it was right. It reads all of it."""
+    def compare(self, offset: int, size: int) -> None:
+        """What of a part is doubtful is read and compared with its checksums, and is there from now on where it is right. A piece that is
+        not is lost, and with it all of a file that was whole."""
         pieces = self._pieces
-        return self._verify_whole() if pieces is None else self._verify_pieces(pieces)
+        if pieces is None or not pieces.doubts(offset, size):
+            return
+        if self._is_object:
+            self._compare_object(pieces, offset, size)
+        else:
+            self._compare_pieces(pieces, offset, size)
+        with self._room.lock:
+            self.settle()
 
     def oldest(self, most: int) -> list[int]:
         """Pieces that go, and are nobody's until they were punched. The lock is held."""
@@ -237,47 +257,48 @@ class File:
             pieces.give_up(taken)
             self._room.give(wanted, self)
 
-    def _verify_whole(self) -> bool:
-        room = self._room
-        entry, pieces = self.entry, count(self.size)
-        if self._trusted or not entry:
-            return self._trusted
-        sums = room.sums(entry, pieces)
-        if len(sums) != pieces or any(self._sum(piece) != sums[piece] for piece in range(pieces)):
-            self.damaged()
-            return False
-        with room.lock:
-            if self.entry:
-                room.entries.flags[self.entry] |= TRUSTED
-                room.note(self.entry)
-        self._trusted = True
-        return True
+    @property
+    def _is_object(self) -> bool:
+        """Whether it was whole when it was opened."""
+        return self._notes < 0
 
-    def _verify_pieces(self, pieces: Pieces) -> bool:
+    def _compare_object(self, pieces: Pieces, offset: int, size: int) -> None:
+        room, entry = self._room, self.entry
+        if len(pieces.sums) != pieces.count:
+            if not entry:
+                return  # who wants it opens it anew
+            sums = room.sums(entry, pieces.count)
+            if len(sums) != pieces.count:
+                self.damaged()
+                return
+            pieces.know(sums)
+        for piece in pieces.doubtful_in(offset, size):
+            if self._sum(piece) != pieces.sums[piece]:
+                self.damaged()
+                return
+            with room.lock:
+                pieces.trust(piece)
+
+    def _compare_pieces(self, pieces: Pieces, offset: int, size: int) -> None:
         room, lost = self._room, []
-        for piece in pieces.doubtful:
-            if self._sum(piece) == pieces.sums[piece]:
-                with room.lock:
-                    pieces.trust(piece)
-                    self._filled.extend([piece] if self.big else [])
-            else:
-                with room.lock:
-                    room.counters.corrupt += 1
-                    lost += pieces.reject(piece)
+        for piece in pieces.doubtful_in(offset, size):
+            is_right = self._sum(piece) == pieces.sums[piece]
+            with room.lock:
+                if not is_right:
+                    gone = pieces.reject(piece)
+                    room.counters.corrupt += len(gone)
+                    lost += gone
+                elif pieces.trust(piece) and self.big:
+                    self._filled.append(piece)
         if lost and not self.punch(lost):
-            return False
+            return
         with room.lock:
-            if not self.entry:
-                return False
-            boot, there = room.boot, pieces.there
-        if there:
+            boot, is_right = room.boot, bool(self.entry and pieces.there and not pieces.doubtful)
+        if is_right:  # all of what is noted
             try:
                 write(self._notes, memoryview(pieces.head(boot)), 0)
             except OSError as error:
                 room.trouble(error)
-        with room.lock:
-            self.settle()
-        return bool(there)
 
     def _sum(self, piece: int) -> int | None:
         """None of what cannot be read."""

@@ -55,7 +55,14 @@ class Pieces:
     @property
     def doubtful(self) -> list[int]:
         """Those of which only a comparison with their checksum tells whether they are there."""
-        return [piece for piece, state in enumerate(self._states) if state == _DOUBTFUL]
+        return self.doubtful_in(0, self.size)
+
+    def doubtful_in(self, offset: int, size: int) -> list[int]:
+        return [piece for piece in range(*self._span(offset, size)) if self._states[piece] == _DOUBTFUL]
+
+    def doubts(self, offset: int, size: int) -> bool:
+        """Whether some piece of a part is doubtful."""
+        return self._states.find(_DOUBTFUL, *self._span(offset, size)) >= 0
 
     @property
     def present(self) -> list[int]:
@@ -115,11 +122,17 @@ class Pieces:
             self._states[piece], self._sums[piece] = _PRESENT, checksum
         self.there += len(taken)
 
-    def trust(self, piece: int) -> None:
-        """A doubtful one, after it was compared."""
-        if self._states[piece] == _DOUBTFUL:
+    def know(self, sums: Sequence[int]) -> None:
+        """Of all pieces, which are doubtful until they are compared."""
+        self._sums = array("I", sums)
+
+    def trust(self, piece: int) -> bool:
+        """A doubtful one, after it was compared; False when somebody else has done it."""
+        was_doubtful = self._states[piece] == _DOUBTFUL
+        if was_doubtful:
             self._states[piece] = _PRESENT
             self.there += 1
+        return was_doubtful
 
     def reject(self, piece: int) -> list[int]:
         """A doubtful one, after it was compared: it is lost."""
@@ -134,6 +147,13 @@ class Pieces:
             self.there -= self._states[piece] == _PRESENT
             self._states[piece] = _WRITING
         self._turns += 1
+
+    @classmethod
+    def doubted(cls, size: int) -> Pieces:
+        """All of a whole file; `know` tells their checksums."""
+        pieces = cls(size)
+        pieces._states, pieces._sums = bytearray([_DOUBTFUL]) * pieces.count, array("I")
+        return pieces
 
     # --- as they stand beside the file --------------------------------------------------------
 

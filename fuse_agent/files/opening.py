@@ -142,7 +142,7 @@ class Opening:
 
     async def _open(self, caller: Caller, node: int) -> Handle:
         content = self._contents.of(node)
-        if content.version and not self._is_ready(content):
+        if content.version and not content.is_doubtful and not self._is_ready(content):
             # To fetch it tells whether it is that version still.
             with contextlib.suppress(ChangedError):
                 return await self._open_now(caller, node)
@@ -151,8 +151,8 @@ class Opening:
 
     async def _open_now(self, caller: Caller, node: int) -> Handle:
         content = self._contents.of(node)
-        await content.verify()
-        missed = not self._is_ready(content)
+        await content.verify_to_open()
+        missed = content.size <= SMALL and not content.is_here
         self.fetch_after(node, missed)
         if missed:
             await content.fetch_all()

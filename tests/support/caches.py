@@ -80,6 +80,19 @@ def is_right(disk: Disk, name: str, size: int) -> bool:
         file.close()
 
 
+def compared(disk: Disk, name: str, size: int) -> bool:
+    """With its checksums; whether any of it was right."""
+    file = disk.get(key_of(name, size), size)
+    if file is None:
+        return False
+    try:
+        file.compare(0, size)
+        lacks = sum(length for _start, length in file.missing(0, size))
+        return file.whole or bool(file.entry and file.verified and lacks < size)
+    finally:
+        file.close()
+
+
 def killed(work: Callable[[Callable[[], None]], None]) -> None:
     """Does it in a process of its own, which is killed when it says so or has done it."""
 

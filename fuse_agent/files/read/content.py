@@ -6,7 +6,6 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...cache.memory import BLOCK
@@ -23,6 +22,8 @@ SMALL: Final = 1 << 20
 # Requests that one file has on their way.
 _AT_ONCE: Final = 8
 _SECONDS: Final = "blockcache_read_hist_seconds"
+# After the machine died, so much is compared with its checksums before it is opened, and so much at a time where nobody waits for it.
+_AT_FIRST, _STEP = 64 << 20, 8 << 20
 
 
 class _OnTheWay(NamedTuple):
@@ -73,7 +74,7 @@ class Content:
         window = 0 if self.whole else reader.window(asked, self._keeper.ahead)
         began = time.perf_counter()
         found = self._at_hand(asked)
-        missing = self._missing(asked) if found is None else []
+        missing = [] if found is not None or self._doubts(asked) else self._missing(asked)
         self._keeper.read(self, asked, not missing)
         if found is not None:
             self._keeper.metrics.see(_SECONDS, time.perf_counter() - began, tier=self.tier)
@@ -144,14 +145,32 @@ class Content:
     async def verify(self) -> None:
         """What is doubtful is compared."""
         if self.is_doubtful:
-            await self._keeper.work.once((self.digest, "verify"), partial(self._keeper.verify, self))
+            await self._keeper.work.once((self, "verify"), self._verify)
+
+    async def _verify(self) -> None:
+        for offset in range(0, self.size, _STEP):
+            part = Range(offset, min(_STEP, self.size - offset))
+            if not await self._keeper.compare(self, part) or not self.is_doubtful:
+                return
+
+    async def verify_to_open(self) -> None:
+        """What takes no time. Of a larger file the rest is compared while it is read, what is read first; so the kernel does not read it by
+        itself until it is opened anew."""
+        if self.is_doubtful:
+            if self.size <= _AT_FIRST:
+                await self.verify()
+            else:
+                self._keeper.work.soon(self.verify)
+
+    def _doubts(self, asked: Range) -> bool:
+        return self.file is not None and self.file.doubts(*asked)
 
     async def _read_later(self, asked: Range, window: int) -> bytes | memoryview:
         """Once what is there already is known, or has come."""
-        await self.verify()
+        await self._keeper.compare(self, Range(0, self.size) if self.size <= SMALL else asked)
         if self._ahead:
             await self._ahead.result()
-        self._fetch(asked, window)
+        self._fetch(asked, 0 if self.is_doubtful else window)  # what follows is there, or is not: nobody knows yet
         return await self._arrived(asked, window)
 
     async def _arrived(self, asked: Range, window: int) -> bytes | memoryview:

@@ -263,12 +263,18 @@ class Contents:
                 raise
         return content.path
 
-    async def verify(self, content: Content) -> None:
-        if self._disk is not None:
-            await self.work.ask(self._disk.verify, content.digest)
-        if content.file is not None and not content.file.verified:  # none of it was right
-            content.file.close()
+    async def compare(self, content: Content, part: Range) -> bool:
+        """With its checksums, what of a part the disk has; False when nobody holds the content any more."""
+        file = content.file
+        if file is not None and file.doubts(*part):
+            await self.work.ask(_compare, file, part)
+        is_held = self._contents.get(content.node) is content
+        if (
+            is_held and file is not None and file is content.file and file.doubts(*part)
+        ):  # it is damaged, or was pushed out
+            file.close()
             content.file = self._open(content.digest, content.size)
+        return is_held
 
     def _kept_by(self, content: Content, file: File | None) -> None:
         if file is content.file:
@@ -368,3 +374,12 @@ class Contents:
                 self._contents.move_to_end(node)
             else:
                 self.drop(node)
+
+
+def _compare(file: File, part: Range) -> None:
+    """In a thread."""
+    if file.use():
+        try:
+            file.compare(*part)
+        finally:
+            file.close()

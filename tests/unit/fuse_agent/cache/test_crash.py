@@ -18,7 +18,19 @@ from paddleflow_fuse.cache.keeper import Keeper
 from paddleflow_fuse.cache.pieces import PIECE
 from paddleflow_fuse.cache.store import Store
 
-from tests.support.caches import PATIENCE, Opened, content, eventually, is_right, keep, key_of, killed, opened, taken
+from tests.support.caches import (
+    PATIENCE,
+    Opened,
+    compared,
+    content,
+    eventually,
+    is_right,
+    keep,
+    key_of,
+    killed,
+    opened,
+    taken,
+)
 
 FILES = {"small": 5000, "one": PIECE, "big": 5 * PIECE + 9}
 
@@ -139,19 +151,66 @@ def test_after_the_machine_died_nothing_is_given_out_before_it_was_compared(fold
             assert file is not None
             assert (file.whole, file.verified, file.read(0, 1)) == (False, False, None)
             assert not file.has(0, size)
-            assert disk.verify(key_of(name, size))
+            assert compared(disk, name, size)
             assert (file.whole, file.verified, file.has(0, size)) == (True, True, True)
             assert os.pread(file.descriptor, size + 1, 0) == content(name, size)
             file.close()
         half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
         assert (half.verified, half.missing(0, PIECE)) == (False, [(0, PIECE)])
-        assert disk.verify(key_of("half", 4 * PIECE))
+        assert compared(disk, "half", 4 * PIECE)
         assert (half.verified, half.missing(0, 4 * PIECE)) == (True, [(2 * PIECE, 2 * PIECE)])
         half.close()
         # Nothing tells whether it is right.
         assert disk.get(key_of("unknown", 100), 100) is None
         assert not object_of(folder, "unknown", 100).exists()
         assert disk.used == taken(folder)
+
+
+def test_after_the_machine_died_a_part_is_compared_by_itself(folder: Path) -> None:
+    die_after_writing(folder)
+    size, wanted = FILES["big"], content("big", FILES["big"])
+    with opened(folder, boot="second") as disk:
+        file = disk.get(key_of("big", size), size)
+        assert file is not None
+        file.compare(2 * PIECE + 5, PIECE)
+        assert file.missing(0, size) == [(0, 2 * PIECE), (4 * PIECE, PIECE + 9)]
+        assert file.read(2 * PIECE, 2 * PIECE) == wanted[2 * PIECE : 4 * PIECE]
+        assert (file.whole, file.doubts(2 * PIECE, 2 * PIECE), file.doubts(0, 1)) == (False, False, True)
+        file.compare(0, PIECE)
+        file.compare(PIECE, size)
+        assert (file.whole, file.read(0, size)) == (True, wanted)
+        file.close()
+    with opened(folder, boot="second") as disk:
+        assert is_right(disk, "big", size)
+
+
+def test_a_damaged_piece_takes_the_whole_file_with_it_when_it_is_met(folder: Path) -> None:
+    die_after_writing(folder)
+    flip(object_of(folder, "big", FILES["big"]))
+    size = FILES["big"]
+    with opened(folder, boot="second") as disk:
+        file = disk.get(key_of("big", size), size)
+        assert file is not None
+        file.compare(0, PIECE)
+        assert file.read(0, PIECE) == content("big", size)[:PIECE]
+        assert disk.status()["corrupt"] == 0
+        file.compare(0, size)
+        assert (file.read(size - 1, 1), file.whole, file.entry) == (None, False, 0)
+        assert disk.status()["corrupt"] == 1
+        assert disk.get(key_of("big", size), size) is None
+        file.close()
+
+
+def test_what_was_pushed_out_before_it_was_compared_stays_doubtful(folder: Path) -> None:
+    die_after_writing(folder)
+    size = FILES["big"]
+    with opened(folder, boot="second") as disk:
+        file = disk.get(key_of("big", size), size)
+        assert file is not None
+        disk.drop(key_of("big", size))
+        file.compare(0, size)
+        assert (file.doubts(0, size), file.read(0, 1)) == (True, None)
+        file.close()
 
 
 def zero(path: Path) -> None:
@@ -181,13 +240,13 @@ def test_what_a_machine_that_died_damaged_is_not_there(folder: Path, name: str, 
         found = disk.get(key_of(name, FILES[name]), FILES[name])
         if found:
             assert not found.whole
-            assert not disk.verify(key_of(name, FILES[name]))
+            assert not compared(disk, name, FILES[name])
             found.close()
         assert disk.get(key_of(name, FILES[name]), FILES[name]) is None
         assert disk.status()["corrupt"] == 1
         assert not object_of(folder, name, FILES[name]).exists()
         others = set(FILES) - {name}
-        assert all(disk.verify(key_of(other, FILES[other])) for other in others)
+        assert all(compared(disk, other, FILES[other]) for other in others)
         file = disk.begin(key_of(name, FILES[name]), FILES[name])
         file.fill(0, content(name, FILES[name]))
         file.close()
@@ -202,7 +261,7 @@ def test_of_a_file_that_was_filling_what_is_damaged_is_fetched_again(folder: Pat
         file.seek(PIECE + 5)
         file.write(bytes(20))
     with opened(folder, boot="second") as disk:
-        assert disk.verify(key_of("half", 4 * PIECE))
+        assert compared(disk, "half", 4 * PIECE)
         half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
         assert half.missing(0, 4 * PIECE) == [(PIECE, 3 * PIECE)]
         assert disk.status()["corrupt"] == 1
@@ -232,7 +291,7 @@ def test_what_was_not_compared_is_not_believed_after_another_kill(folder: Path) 
 
     def work(die: Callable[[], None]) -> None:
         disk = Opened(folder, boot="second").disk
-        disk.verify(key_of("one", FILES["one"]))
+        compared(disk, "one", FILES["one"])
         disk.settled.wait()
         die()
 
@@ -242,7 +301,7 @@ def test_what_was_not_compared_is_not_believed_after_another_kill(folder: Path) 
         assert file is not None
         assert not file.whole
         file.close()
-        assert not disk.verify(key_of("small", FILES["small"]))
+        assert not compared(disk, "small", FILES["small"])
         half = disk.begin(key_of("half", 4 * PIECE), 4 * PIECE)
         assert not half.verified
         half.close()
@@ -285,8 +344,8 @@ def test_an_end_does_not_wait_for_what_others_write_and_then_a_machine_that_died
     flip(object_of(folder, "small", FILES["small"]))
     with opened(folder, boot="second") as disk:
         assert not is_right(disk, "small", FILES["small"])
-        assert not disk.verify(key_of("small", FILES["small"]))
-        assert disk.verify(key_of("one", FILES["one"]))
+        assert not compared(disk, "small", FILES["small"])
+        assert compared(disk, "one", FILES["one"])
         assert is_right(disk, "one", FILES["one"])
 
 
@@ -352,7 +411,7 @@ def test_what_another_worker_goes_on_with_need_not_be_on_the_disk(
     one.claim.release()
     flip(object_of(folder, "one", FILES["one"]))
     with opened(folder, boot="second") as disk:
-        assert not disk.verify(key_of("one", FILES["one"]))
+        assert not compared(disk, "one", FILES["one"])
 
 
 def lost(index: Path) -> None:
@@ -392,7 +451,7 @@ def test_an_index_is_made_anew_from_the_files(folder: Path, damage: Callable[[Pa
     (folder / "state").unlink()
     with opened(folder, boot="second") as disk:
         assert not any(is_right(disk, name, size) for name, size in FILES.items())
-        assert not any(disk.verify(key_of(name, size)) for name, size in FILES.items())
+        assert not any(compared(disk, name, size) for name, size in FILES.items())
         assert eventually(lambda: disk.used == (0, 0))
 
 

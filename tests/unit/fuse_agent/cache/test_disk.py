@@ -15,7 +15,7 @@ from paddleflow_fuse.cache.pieces import PIECE
 from paddleflow_fuse.cache.room import Limits, Used
 from paddleflow_fuse.cache.store import cost
 
-from tests.support.caches import content, eventually, is_right, keep, key_of, opened, taken
+from tests.support.caches import compared, content, eventually, is_right, keep, key_of, opened, taken
 
 
 def begin(disk: Disk, name: str, size: int, filled: int = 0) -> None:
@@ -102,7 +102,7 @@ def test_a_file_that_is_whole_already_is_taken_in(folder: Path, tmp_path: Path, 
         assert is_right(disk, "a", size)
         assert disk.used == Used(cost(size), 1)
     with opened(folder, boot="another") as later:
-        assert later.verify(key_of("a", size))
+        assert compared(later, "a", size)
         assert is_right(later, "a", size)
 
 
