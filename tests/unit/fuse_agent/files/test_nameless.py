@@ -90,6 +90,7 @@ def test_the_next_worker_reads_it_on_from_the_cache(
             async with asked(region, tmp_path, ObjectSource(MemoryStore(), ""), settings, disk) as ask:
                 disk.give_way(1 << 40)  # nothing that nobody reads stays
                 await work(ask)
+                disk.give_way(0)  # before it is let go
 
     async def reads_all(ask: Asked) -> None:
         assert await read_on(ask, (node, handle), size) == content("file", size)
