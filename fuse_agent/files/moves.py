@@ -39,7 +39,7 @@ class Moves:
         self._source, self._work, self._plans = source, work, plans
         for plan in plans.left():
             waiting = ExitStack()
-            waiting.enter_context(names.moving(plan.old, plan.new))
+            waiting.enter_context(names.moving.of(plan.old, plan.new))
             work.soon(partial(self._resume, plan, waiting))
 
     async def folder(self, node: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
@@ -88,7 +88,7 @@ class Moves:
             node = self._nodes.find(*old) if old else 0
             # First: who stores what is below it waits for those who move it, when it is not where it was.
             async with self._writing.still(*[node] * bool(node)):
-                with self._names.moving(plan.old, plan.new):
+                with self._names.moving.of(plan.old, plan.new):
                     newer = await self.newer(node) if node else ()
                     await self._steps(plan)
                     if node and old and new:

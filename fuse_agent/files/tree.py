@@ -211,7 +211,7 @@ class Tree:
         if begun and await self._is_gone(begun, *old):
             # Nobody else has it under that name: what is known here follows the source, unless it has already.
             if self._nodes.find(*old) == begun:
-                with self._names.moving(before, after):
+                with self._names.moving.of(before, after):
                     await self._moves.moved(begun, old, new)
             return
         known = self._nodes.find(*old)
@@ -238,7 +238,7 @@ class Tree:
     async def _rename(self, node: int, target: int, old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
         before, after = self._names.below(*old), self._names.below(*new)
         is_new = self._writing.is_new(node)
-        with self._in_doubt(before, after), self._names.moving(before, after):
+        with self._in_doubt(before, after), self._names.moving.of(before, after):
             if not is_new and stat.S_ISDIR(self._nodes.known(node).mode):
                 await self._moves.folder(node, old, new)
                 return

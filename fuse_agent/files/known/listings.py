@@ -222,7 +222,7 @@ class Listings:
         return self._names.changes.since(began, path + b"/" + name if path else name)
 
     def _is_moved(self, path: bytes, name: bytes) -> bool:
-        return self._names.is_moved(path + b"/" + name if path else name)
+        return self._names.moving.has(path + b"/" + name if path else name)
 
     def _page(self, node: int, after: int, room: int, plus: bool) -> list[Listed]:
         """As many as fit."""

@@ -7,14 +7,11 @@ the old one by its name is told to look it up again.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import stat
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-import trio
 
 from ...metrics import Metrics
 from ...nodes.records import ROOT, StaleError, number
@@ -24,10 +21,11 @@ from .. import view
 from .believed import Believed
 from .changes import Changes
 from .listings import Listings
+from .moving import Moving
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ...nodes.records import Known
     from ...nodes.table import Nodes
@@ -48,6 +46,7 @@ META: Final = "meta_ops_durations_histogram_seconds"
 class Names:
     """
     :ivar changes: to be told of what is changed here, when the source has done it
+    :ivar moving: names that are being moved
     :ivar xattrs: as finds tell them
     :ivar listings: what folders hold
     """
@@ -65,7 +64,7 @@ class Names:
         self._is_open, self._written, self._metrics = is_open, written, metrics or Metrics()
         self.changes = Changes(remembered.forget) if remembered else Changes()
         self.xattrs = Believed()
-        self._moving: dict[trio.Event, tuple[bytes, ...]] = {}
+        self.moving = Moving(self.changes)
         self.listings = Listings(nodes, self, source, settings, work, remembered)
         if not nodes.known(ROOT).number:
             nodes.set(ROOT, view.known(Found(Kind.FOLDER), ROOT, settings, view.now()))
@@ -98,34 +97,6 @@ class Names:
             if not folder:
                 return None
         return folder, name
-
-    # --- names that are being moved ----------------------------------------------------------
-
-    @contextlib.contextmanager
-    def moving(self, *paths: bytes) -> Iterator[None]:
-        """Until it is known here where they are: the source may have moved them, or some of what is below them."""
-        done = trio.Event()
-        self._moving[done] = paths
-        self.changes.touch(*paths)
-        try:
-            yield
-        finally:
-            self.changes.touch(*paths)
-            del self._moving[done]
-            done.set()
-
-    async def settled(self, path: bytes) -> None:
-        while (done := self._moved_with(path)) is not None:
-            await done.wait()
-
-    def _moved_with(self, path: bytes) -> trio.Event | None:
-        for done, paths in self._moving.items():
-            if any(path == one or path.startswith(one + b"/") for one in paths):
-                return done
-        return None
-
-    def is_moved(self, path: bytes) -> bool:
-        return bool(self._moving) and self._moved_with(path) is not None
 
     # --- one name ----------------------------------------------------------------------------
 
@@ -212,7 +183,7 @@ class Names:
 
     def _take(self, parent: int, name: bytes, found: Found | None, moment: int) -> int:
         node = self._nodes.find(parent, name)
-        if node and self._moving and self.is_moved(self.below(parent, name)):
+        if node and self.moving and self.moving.has(self.below(parent, name)):
             return node  # what is known of it holds until it has its place
         is_same = found is not None and bool(node) and self._is_same(node, self._nodes.known(node), found)
         if node and self.is_held(node) and not is_same:

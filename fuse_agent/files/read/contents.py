@@ -244,7 +244,7 @@ class Contents:
         try:
             return await self.work.fetch(load, path)
         except ChangedError:
-            await self._names.settled(path)
+            await self._names.moving.settled(path)
             now = self._path(content)
             if now == path:
                 self._names.doubt(content.node)  # however long it was to be believed, as where an open asks nobody

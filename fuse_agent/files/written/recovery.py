@@ -113,7 +113,7 @@ class Recovery:
     async def _recover(self, stage: Stage) -> None:
         pause = FIRST_PAUSE
         while True:
-            await self._names.settled(stage.note.path)
+            await self._names.moving.settled(stage.note.path)
             async with stage.lock:
                 if stage not in self._left or await self._is_recovered(stage):
                     return
