@@ -134,8 +134,13 @@ class FileSystem(Operations):
             raise OSError(errno.EROFS, "this mount is read-only")
         return self._tree
 
-    def close(self) -> None:
+    def close(self, for_good: bool = False) -> None:
+        """
+        :param for_good: nobody serves this mount after this process
+        """
         self._contents.close()
+        if for_good and self._writing is not None:
+            self._writing.end()
 
     # --- names -------------------------------------------------------------------------------
 

@@ -206,7 +206,7 @@ async def begin(given: Given) -> AsyncIterator[Served]:
             served = Served(files, told)
             yield served
             nursery.cancel_scope.cancel()
-        files.close()
+        files.close(served.is_over)
         is_well, lasts = True, served.is_over  # else clients wait for the worker after this one
     finally:
         if made.remembered is not None:

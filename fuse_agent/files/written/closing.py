@@ -172,9 +172,12 @@ class Closing:
             finally:
                 stage.close()
 
-        # Another worker does not wait for it: what that finds is stored, and it removes it.
+        # Nobody waits for it at an end; the next worker, too, would remove what it finds stored.
         try:
             await self._work.change(keep)
+        except trio.Cancelled:
+            stage.unname()
+            raise
         finally:
             self._end_to_leave(stage)
 

@@ -336,6 +336,13 @@ class Writing:
         """Nobody has it open for writing any more."""
         await self._closing.close(node)
 
+    def end(self) -> None:
+        """The mount is gone for good, and nobody has anything open: what the source has need not lie here."""
+        for stage in self._stages.values():
+            with suppress(OSError):  # it stays, as for who comes after a crash
+                if stage.is_needless(asked_again=False):
+                    stage.unname()
+
     async def endure(self) -> None:
         """What is not stored at the end is there also when the machine has died."""
         await self._closing.endure()
