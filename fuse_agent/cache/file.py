@@ -29,7 +29,7 @@ class File:
     """
 
     __slots__ = (
-        "_closing", "_filled", "_notes", "_pieces", "_room", "big", "descriptor", "entry", "held", "size", "users",
+        "_closing", "_filled", "_lost", "_notes", "_pieces", "_room", "big", "descriptor", "entry", "held", "size", "users",
     )  # fmt: skip
 
     def __init__(self, room: Room, entry: int, size: int, descriptor: int, notes: int, pieces: Pieces | None) -> None:
@@ -45,6 +45,7 @@ class File:
             pieces = Pieces.doubted(size)
         self._room, self._notes, self._pieces = room, notes, pieces
         self._filled = deque(pieces.present) if pieces and self.big else deque()
+        self._lost = 0  # pieces that are damaged, and are noted still
         self._closing = [descriptor] if notes < 0 else [descriptor, notes]
 
     @property
@@ -287,13 +288,15 @@ class File:
                 if not is_right:
                     gone = pieces.reject(piece)
                     room.counters.corrupt += len(gone)
+                    self._lost += len(gone)
                     lost += gone
                 elif pieces.trust(piece) and self.big:
                     self._filled.append(piece)
         if lost and not self.punch(lost):
             return
         with room.lock:
-            boot, is_right = room.boot, bool(self.entry and pieces.there and not pieces.doubtful)
+            self._lost -= len(lost)
+            boot, is_right = room.boot, bool(self.entry and pieces.there and not pieces.doubtful and not self._lost)
         if is_right:  # all of what is noted
             try:
                 write(self._notes, memoryview(pieces.head(boot)), 0)

@@ -62,7 +62,7 @@ def _mount(given: argparse.Namespace) -> int:
 def _run(given: argparse.Namespace) -> int:
     wanted = mount.declared(given.file)
     file = mount.write(given.run, wanted.url, wanted.point, wanted.options, wanted.secrets, wanted.label)
-    mount.in_foreground(file, wanted.options.get("log-format") == "json", made=mount.make_point(wanted.point))
+    mount.in_foreground(file, wanted.options.get("log-format") == "json", bare=mount.make_point(wanted.point))
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -240,9 +241,9 @@ def living(wanted: Configuration, label: str) -> dict[str, Any]:
     return {**{name: settings[name] for name in LIVING}, "options": options}
 
 
-def make_point(point: Path) -> Path | None:
-    """What was made: a folder that is there only while something is mounted on it, so that nobody takes an ordinary one for the mount. One
-    that stays all the same, since its agent was killed, is for nobody but root.
+def make_point(point: Path) -> Path:
+    """It is there only while something is mounted on it, so that nobody takes an ordinary folder for the mount. One that stays all the
+    same, since its agent was killed, is for nobody but root, and goes with the next mount.
 
     :raises MountError:
     """
@@ -250,22 +251,22 @@ def make_point(point: Path) -> Path | None:
     try:
         point.mkdir(mode=0)
     except FileExistsError:
-        return None
+        pass
     except FileNotFoundError:
         raise MountError(f"The folder {point.parent} is not there. Make it first: mkdir -p {point.parent}") from None
     return point
 
 
-def command(file: Path, as_json: bool, made: Path | None = None) -> list[str]:
+def command(file: Path, as_json: bool, bare: Path | None = None) -> list[str]:
     """
-    :param made: the mount point, when it was made for this mount
+    :param bare: the mount point, which goes with the mount where nobody may do anything in it
     """
-    more = [*(["--json"] if as_json else []), *([f"--made={made}"] if made else [])]
+    more = [*(["--json"] if as_json else []), *([f"--bare={bare}"] if bare else [])]
     return [sys.executable, "-P", "-m", _SUPERVISOR, "--remove", *more, str(file)]
 
 
-def in_foreground(file: Path, as_json: bool, made: Path | None = None) -> None:
-    words = command(file, as_json, made)
+def in_foreground(file: Path, as_json: bool, bare: Path | None = None) -> None:
+    words = command(file, as_json, bare)
     os.execv(words[0], words)
 
 
@@ -297,8 +298,9 @@ def in_background(file: Path, log: Path, as_json: bool) -> None:
 
     :raises MountError:
     """
-    with _listening(file.with_suffix(".told")) as told, log.open("ab") as lines:
-        begin, source = lines.tell(), json.loads(file.read_bytes())["source"]
+    with _listening(file.with_suffix(".told")) as told, log.open("ab") as lines, log.open("rb") as said:
+        said.seek(lines.tell())
+        heard, source = b"", json.loads(file.read_bytes())["source"]
         process = subprocess.Popen(
             command(file, as_json), env={**os.environ, "NOTIFY_SOCKET": str(told.getsockname())},
             stdin=subprocess.DEVNULL, stdout=lines, stderr=lines, start_new_session=True,
@@ -306,7 +308,8 @@ def in_background(file: Path, log: Path, as_json: bool) -> None:
         deadline, said_so = time.monotonic() + _READY, False
         told.settimeout(0.2)
         while time.monotonic() < deadline:
-            if not said_so and (said_so := _is_silent(source, log, begin)):
+            heard += said.read()
+            if not said_so and (said_so := _is_silent(source, heard)):
                 text = f"{source} does not answer yet, and is waited for, at most {_READY:g} s. What the agent says stands in {log}."
                 print(text, file=sys.stderr, flush=True)
             try:
@@ -314,13 +317,13 @@ def in_background(file: Path, log: Path, as_json: bool) -> None:
                     return
             except TimeoutError:
                 if process.poll() is not None:
-                    said = log.read_bytes()[begin:].decode(errors="replace").strip()
-                    raise MountError(said or f"The agent ended with status {process.returncode}.") from None
+                    why = (heard + said.read()).decode(errors="replace").strip()
+                    raise MountError(why or f"The agent ended with status {process.returncode}.") from None
         process.terminate()
         raise MountError(f"It is not mounted after {_READY:g} s. What the agent says stands in {log}.")
 
 
-def _is_silent(source: str, log: Path, begin: int) -> bool:
+def _is_silent(source: str, heard: bytes) -> bool:
     """As the agent says; other agents may log there too."""
-    lines = log.read_bytes()[begin:].decode(errors="replace").splitlines()
-    return any(SILENT in line and source in line for line in lines)
+    own = re.compile(re.escape(source) + r'(["\s]|$)')
+    return any(SILENT in line and own.search(line) for line in heard.decode(errors="replace").splitlines())

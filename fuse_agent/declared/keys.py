@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import configuration
 from ..sources.base import quiet
-from ..sources.make import Wanted, here
+from ..sources.make import Wanted, make
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ def refused(one: Mapping[str, Any]) -> str:
     """Why the store lets nobody in by them, asked as by a mount; nothing, also where it is not known, as of a store that is away."""
     try:
         wanted = configuration.read(one["url"], {**given(one), **one["secrets"]})
-        source = here(Wanted(one["url"], wanted.properties, wanted.place["subPath"]), quiet)
+        source = make(Wanted(one["url"], wanted.properties, wanted.place["subPath"]), quiet)
         try:
             source.find(b"")
         finally:

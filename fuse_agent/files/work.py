@@ -83,6 +83,7 @@ class Work:
         self._threads = trio.CapacityLimiter(at_once)
         self._storers = trio.CapacityLimiter(at_once)
         self._behind = trio.CapacityLimiter(behind)
+        self._looks = trio.CapacityLimiter(1)
         self._fetchers = trio.CapacityLimiter(fetches)
         self.rows = Rows(self.begin, rows)
         self._flights: dict[Hashable, Flight] = {}
@@ -113,6 +114,10 @@ class Work:
     async def send_behind(self, call: Callable[..., Answer], *args: Any) -> Answer:
         """Of what nobody waits for, and so is not to be in the way of what is stored. At the end it is left alone."""
         return await trio.to_thread.run_sync(partial(call, *args), limiter=self._behind, abandon_on_cancel=True)
+
+    async def look_behind(self, call: Callable[..., Answer], *args: Any) -> Answer:
+        """Of what takes long and nobody waits for: one at a time, so that the disk and the threads are for those who do."""
+        return await trio.to_thread.run_sync(partial(call, *args), limiter=self._looks, abandon_on_cancel=True)
 
     @property
     def is_storing(self) -> bool:

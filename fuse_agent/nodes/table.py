@@ -13,6 +13,7 @@ from collections import OrderedDict
 from stat import S_IFDIR, S_ISDIR
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from .arena import LONGEST
 from .children import Children
 from .index import Index
 from .records import (
@@ -351,10 +352,10 @@ class Nodes:
 
     def _lose(self, slot: int) -> None:
         """Its name, for good. Who has it open may want more of it when this process is gone."""
-        path = self._path(slot) if slot in self._pins else None
+        path = b"/".join(self._path(slot) or ()) if slot in self._pins else b""
         self._leave(slot)
-        if path:
-            self._records.replace(slot, NAME, b"/".join(path))
+        if 0 < len(path) <= LONGEST:
+            self._records.replace(slot, NAME, path)
             self._words[slot * WORDS + STATE] |= State.LEFT  # last: a name alone is no path
 
     def _leave(self, slot: int) -> None:

@@ -10,10 +10,12 @@ import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
+from stat import S_IMODE
 
 from ..control import Channel, content
 from ..logs import configure, facts
 from ..protocol.agree import UnfitError
+from ..session.mount import mounts
 from . import again, status
 from .mounted import NAMES, Mount, adopt, make
 from .notify import Notify
@@ -37,9 +39,8 @@ def main() -> int:
     finally:
         if given.remove and not given.trial:
             file.unlink(missing_ok=True)
-        if given.made and not given.trial:
-            with suppress(OSError):  # something is mounted there still, or somebody put something into it
-                given.made.rmdir()
+        if given.bare and not given.trial:
+            _remove_bare(given.bare)
 
 
 def _arguments() -> argparse.Namespace:
@@ -47,7 +48,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("configuration", type=Path, help="a file of JSON; it may hold secrets: let nobody else read it")
     parser.add_argument("--json", action="store_true", help="log lines of JSON")
     parser.add_argument("--remove", action="store_true", help="that file goes with the mount, and the secrets in it")
-    parser.add_argument("--made", type=Path, help="the mount point, which was made for this mount and goes with it")
+    parser.add_argument("--bare", type=Path, help="the mount point: it goes with the mount where its mode is 0")
     parser.add_argument(
         "--try", dest="trial", action="store_true", help="mount nothing, only say whether that file can be read"
     )
@@ -83,6 +84,14 @@ def _run(file: Path, as_json: bool, trial: bool) -> Result:
     if before:
         supervisor.resume(Worker(before.worker, channel), before.restarts)
     return supervisor.run()
+
+
+def _remove_bare(point: Path) -> None:
+    """Its mode says that it was made for a mount, be it by another process; what was there before stays."""
+    if not any(one.point == str(point) for one in mounts()):  # which is not looked at, since it need not answer
+        with suppress(OSError):  # it is gone, or somebody put something into it
+            if not S_IMODE(point.lstat().st_mode):
+                point.rmdir()
 
 
 def _mount(settings: Settings, descriptors: dict[str, int], stored: Store) -> Mount:

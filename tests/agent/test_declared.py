@@ -92,12 +92,13 @@ def test_what_may_change_does_under_who_uses_it(agent: Command, source: Path, tm
         assert begun.wait(PATIENCE) == 0
 
 
-@pytest.mark.parametrize("there", [False, True], ids=["made", "there before"])
+@pytest.mark.parametrize("point", ["made", "there before", "left by one that was killed"])
 def test_what_cannot_be_mounted_leaves_no_folder_that_looks_like_it(
-    agent: Command, source: Path, tmp_path: Path, there: bool
+    agent: Command, source: Path, tmp_path: Path, point: str
 ) -> None:
     file = tmp_path / "corpus.json"
     options = {"data-cache-path": str(agent.cache), "free-space-ratio": "0.1"}
+    there = point == "there before"
     if not there:
         agent.point.rmdir()
     file.write_text(json.dumps({"url": f"local:/{source}/later", "point": str(agent.point), "options": options}))
@@ -105,6 +106,8 @@ def test_what_cannot_be_mounted_leaves_no_folder_that_looks_like_it(
     assert agent.point.exists() == there
 
     (source / "later").mkdir()
+    if point == "left by one that was killed":
+        agent.point.mkdir(mode=0)
     words = [sys.executable, "-m", "paddleflow_fuse.cli.__main__", "--run", str(agent.run), "run", str(file)]
     with subprocess.Popen(words) as begun:
         until("it is served", lambda: agent.point.is_mount() and agent.status()["serves"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...cache.memory import BLOCK
@@ -145,12 +146,15 @@ class Content:
     async def verify(self) -> None:
         """What is doubtful is compared."""
         if self.is_doubtful:
-            await self._keeper.work.once((self, "verify"), self._verify)
+            await self._keeper.work.once((self, "verify"), partial(self._verify, waits=True))
 
-    async def _verify(self) -> None:
+    async def _verify_behind(self) -> None:
+        await self._keeper.work.once((self, "verify behind"), partial(self._verify, waits=False))
+
+    async def _verify(self, waits: bool) -> None:
         for offset in range(0, self.size, _STEP):
             part = Range(offset, min(_STEP, self.size - offset))
-            if not await self._keeper.compare(self, part) or not self.is_doubtful:
+            if not await self._keeper.compare(self, part, waits) or not self.is_doubtful:
                 return
 
     async def verify_to_open(self) -> None:
@@ -160,7 +164,7 @@ class Content:
             if self.size <= _AT_FIRST:
                 await self.verify()
             else:
-                self._keeper.work.soon(self.verify)
+                self._keeper.work.soon(self._verify_behind)
 
     def _doubts(self, asked: Range) -> bool:
         return self.file is not None and self.file.doubts(*asked)

@@ -160,6 +160,7 @@ class Contents:
         self._size -= content.size
         if content.file:
             content.file.close()
+            content.file = None  # who reads it still must not meet whatever has its descriptor next
 
     def give(self, content: Content, path: Path) -> None:
         """Its cached file lies there from now on, and is written to.
@@ -263,18 +264,20 @@ class Contents:
                 raise
         return content.path
 
-    async def compare(self, content: Content, part: Range) -> bool:
-        """With its checksums, what of a part the disk has; False when nobody holds the content any more."""
+    async def compare(self, content: Content, part: Range, waits: bool = True) -> bool:
+        """With its checksums, what of a part the disk has; False when nobody holds the content any more.
+
+        :param waits: whether somebody does
+        """
         file = content.file
-        if file is not None and file.doubts(*part):
-            await self.work.ask(_compare, file, part)
-        is_held = self._contents.get(content.node) is content
-        if (
-            is_held and file is not None and file is content.file and file.doubts(*part)
-        ):  # it is damaged, or was pushed out
+        if file is None:
+            return self._contents.get(content.node) is content
+        if file.doubts(*part):
+            await (self.work.ask if waits else self.work.look_behind)(_compare, file, part)
+        if file is content.file and file.doubts(*part):  # it is damaged, or was pushed out
             file.close()
             content.file = self._open(content.digest, content.size)
-        return is_held
+        return self._contents.get(content.node) is content
 
     def _kept_by(self, content: Content, file: File | None) -> None:
         if file is content.file:

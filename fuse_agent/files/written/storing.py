@@ -59,7 +59,7 @@ class Storing:
             stage.sent = before
             done = await self._stored_before(stage, path, fill)
             if sync:
-                await self._work.ask(self._sync, path)
+                await self._work.store(self._sync, path)
         stage.sent = []
         return done
 
@@ -87,13 +87,19 @@ class Storing:
         for one in sent if parts else [Range(0, stage.note.base)]:
             await fill(stage.missing(one))
         is_settled = await self._settle(stage)
-        now, found = await self._work.store(self._send, stage, path, parts, over, sync)
+        now, found, failed = await self._work.store(self._send, stage, path, parts, over, sync)
+        if failed:  # which a disk says once: the next try is to replace that file, and not to find that it is ours
+            stage.say_if_it_can(before=found.version)
+            raise failed
         return now if is_settled else now._replace(mtime_ns=0), found
 
     def _send(
         self, stage: Stage, path: bytes, parts: list[Part], over: bytes | None, sync: bool
-    ) -> tuple[Stored, Found]:
-        """In a thread."""
+    ) -> tuple[Stored, Found, OSError | None]:
+        """In a thread.
+
+        :return: why what was stored may not outlive the machine
+        """
         now = stage.settle()
         stage.sent = [*[one for one in stage.sent if one != now][-_MOST_SENT:], now]
         kept = self._kept(stage, now.mtime_ns)
@@ -101,14 +107,17 @@ class Storing:
             found = self._source.patch(path, stage.descriptor, parts, stage.note.before, kept, over)
         else:
             found = self._source.store(path, stage.descriptor, now.size, kept, over)
-        if sync:
-            self._sync(path)
-        return now, found
+        try:
+            if sync:
+                self._sync(path)
+        except OSError as error:
+            return now, found, error
+        return now, found, None
 
     async def sync(self, path: bytes) -> None:
         """What was stored there before outlives the source's machine."""
         if self._source.abilities.syncs:
-            await self._work.ask(self._sync, path)
+            await self._work.store(self._sync, path)
 
     def _sync(self, path: bytes) -> None:
         """In a thread."""

@@ -148,7 +148,8 @@ class Writing:
                     failed.append(stage.note.path)
                     return
                 try:
-                    await self.store(node)
+                    # Of what a close could not store it was promised that it outlives the machine.
+                    await (self.sync if stage.retried else self.store)(node)
                 except OSError as error:
                     _LOG.error("a file could not be stored, and is kept path=%r reason=%r", stage.note.path, str(error))
                     failed.append(stage.note.path)

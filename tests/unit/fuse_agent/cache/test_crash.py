@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
@@ -10,9 +11,10 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
+from paddleflow_fuse.cache import file as cached
 from paddleflow_fuse.cache import index, store
 from paddleflow_fuse.cache.keeper import Keeper
 from paddleflow_fuse.cache.pieces import PIECE
@@ -268,6 +270,35 @@ def test_of_a_file_that_was_filling_what_is_damaged_is_fetched_again(folder: Pat
         half.fill(PIECE, content("half", 4 * PIECE)[PIECE:])
         half.close()
         assert is_right(disk, "half", 4 * PIECE)
+
+
+def test_what_is_damaged_is_not_believed_because_others_compared_the_rest(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is noted still, and whoever is to take that back fails or dies over it."""
+    die_after_writing(folder)
+    size, damaged = 4 * PIECE, bytearray(content("half", 4 * PIECE)[PIECE : 2 * PIECE])
+    damaged[5] ^= 1
+    path = folder / "filling" / key_of("half", size).hex()
+    with path.open("r+b") as file:
+        file.seek(PIECE)
+        file.write(damaged)
+
+    with opened(folder, boot="second") as disk:
+        half = disk.begin(key_of("half", size), size)
+
+        def fails(_descriptor: int, _notes: object) -> NoReturn:
+            monkeypatch.undo()
+            half.compare(0, PIECE)
+            raise OSError(errno.EIO, "its disk is ill")
+
+        monkeypatch.setattr(cached, "note", fails)
+        half.compare(PIECE, PIECE)
+        half.close()
+    with opened(folder, boot="second") as disk:
+        half = disk.begin(key_of("half", size), size)
+        assert bytes(half.read(PIECE, PIECE) or b"") != damaged
+        half.close()
 
 
 def test_what_was_written_and_not_noted_is_not_there_and_takes_no_room(folder: Path) -> None:

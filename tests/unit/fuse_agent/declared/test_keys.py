@@ -25,6 +25,6 @@ def test_only_a_store_that_answers_refuses(monkeypatch: pytest.MonkeyPatch, code
     def nobody(_wanted: object, _tell: object) -> NoReturn:
         raise OSError(code, "what it says")
 
-    monkeypatch.setattr(keys, "here", nobody)
+    monkeypatch.setattr(keys, "make", nobody)
     told = keys.refused(ONE)
     assert ("what it says" in told, "hidden" in told) == (is_refused, False)

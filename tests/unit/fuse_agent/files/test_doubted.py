@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from paddleflow_fuse.cache.disk import Disk
 from paddleflow_fuse.cache.file import File
 from paddleflow_fuse.cache.pieces import PIECE
@@ -168,6 +171,57 @@ def test_who_opens_it_gets_what_is_there_now(region: Region, tmp_path: Path, sou
             with failing(errno.ESTALE):  # the kernel looks it up again
                 await ask("open", node, 0)
             assert (await ask("lookup", ROOT, b"file")).node != node
+
+    with opened(dead, boot="second") as disk:
+        trio.run(test, disk)
+
+
+def test_who_reads_what_is_held_no_more_gets_it_all_the_same(
+    region: Region, tmp_path: Path, source: Told, dead: Path, late: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The descriptor of the cached file may be another file's by then."""
+
+    async def test(disk: Disk) -> None:
+        async with asked(region, tmp_path / "staging", source, HELD, disk) as ask:
+            node = (await ask("lookup", ROOT, b"file")).node
+            handle = (await ask("open", node, 0)).number
+            held = ask.files._contents.of(node).file
+            assert held is not None
+            found: list[bytes] = []
+            reads_at, read_later = os.preadv, list[int]()
+
+            def told(descriptor: int, *given: Any) -> int:
+                if descriptor == held.descriptor and not held.users:
+                    read_later.append(descriptor)
+                return reads_at(descriptor, *given)
+
+            monkeypatch.setattr(os, "preadv", told)
+
+            async def reads() -> None:
+                found.append(bytes(await ask("read", node, handle, 0, 100)))
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(reads)
+                await trio.testing.wait_all_tasks_blocked()
+                ask.files._contents.drop(node)
+                late.set()
+            assert (found, read_later) == ([WANTED[:100]], [])
+
+    with opened(dead, boot="second") as disk:
+        trio.run(test, disk)
+
+
+def test_what_nobody_waits_for_takes_no_thread_of_those_who_wait(
+    region: Region, tmp_path: Path, source: Told, dead: Path, late: threading.Event
+) -> None:
+    async def test(disk: Disk) -> None:
+        async with asked(region, tmp_path / "staging", source, HELD, disk) as ask:
+            node = (await ask("lookup", ROOT, b"file")).node
+            await ask("open", node, 0)
+            await trio.testing.wait_all_tasks_blocked()
+            work = ask.files._work
+            assert (work._looks.borrowed_tokens, work._threads.borrowed_tokens) == (1, 0)
+            late.set()
 
     with opened(dead, boot="second") as disk:
         trio.run(test, disk)

@@ -13,6 +13,7 @@ from paddleflow_fuse.files.written.notes import Note
 from paddleflow_fuse.files.written.staging import Staging
 from paddleflow_fuse.nodes.records import ROOT, StaleError
 from paddleflow_fuse.nodes.region import Region
+from paddleflow_fuse.sources.base import NOTHING, Found, Kept
 from paddleflow_fuse.sources.local import LocalSource
 
 from tests.support.asked_files import asked
@@ -29,7 +30,12 @@ class Synced(LocalSource):
         super().__init__(str(root))
         self._place = root
         self.synced: list[tuple[bytes, bytes]] = []
-        self.fails = False
+        self.fails = self.is_full = False
+
+    def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "its disk is full")
+        return super().store(path, descriptor, size, kept, over)
 
     def sync(self, path: bytes) -> None:
         if self.fails:
@@ -101,24 +107,47 @@ def test_what_lies_in_a_folder_without_a_name_is_lost_by_nobody(region: Region, 
     assert source.synced == []
 
 
-def test_what_could_not_be_synced_is_kept(region: Region, tmp_path: Path) -> None:
+@pytest.mark.parametrize("flags", [os.O_RDWR, os.O_RDWR | os.O_EXCL], ids=["any", "the first"])
+def test_what_could_not_be_synced_is_kept_and_stored_anew(region: Region, tmp_path: Path, flags: int) -> None:
+    """A disk says once that it failed, and then that all is well."""
     source = Synced(tmp_path / "root")
     source.fails = True
 
     async def test() -> None:
-        async with asked(region, tmp_path, source) as ask:
-            entry, handle = await ask("create", ROOT, b"file", 0o644, os.O_RDWR)
+        async with asked(region, tmp_path / "staging", source) as ask:
+            entry, handle = await ask("create", ROOT, b"file", 0o644, flags)
             await ask.write(entry.node, handle.number, b"data")
             with failing(errno.EIO):
                 await ask("fsync", entry.node, handle.number, False)
             assert ask.staged
+            lost = (tmp_path / "root/file").stat().st_ino
             source.fails = False
             await ask("fsync", entry.node, handle.number, False)
             assert source.synced == [(b"file", b"data")]
+            assert (tmp_path / "root/file").stat().st_ino != lost
             await ask("release", entry.node, handle.number)
 
     trio.run(test)
     source.close()
+
+
+def test_what_a_close_could_not_store_is_synced_by_the_end_of_the_mount(region: Region, tmp_path: Path) -> None:
+    source = Synced(tmp_path / "root")
+
+    async def test() -> None:
+        async with asked(region, tmp_path / "staging", source) as ask:
+            entry, handle = await ask("create", ROOT, b"file", 0o644, os.O_RDWR)
+            await ask.write(entry.node, handle.number, b"data")
+            source.is_full = True
+            with failing(errno.ENOSPC):
+                await ask("flush", entry.node, handle.number)
+            await ask("release", entry.node, handle.number)
+            source.is_full = False
+            await ask.files.save()
+
+    trio.run(test)
+    source.close()
+    assert source.synced == [(b"file", b"data")]
 
 
 def test_what_is_stored_after_a_crash_is_on_the_disk_before_it_is_dropped_here(region: Region, tmp_path: Path) -> None:

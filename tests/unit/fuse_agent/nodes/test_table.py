@@ -337,3 +337,17 @@ def test_what_is_moved_is_found_where_it_is_and_not_where_it_was(region: Region)
     nodes.unname(node)  # the kernel holds it, but nobody reads it
     with pytest.raises(StaleError):
         nodes.last_path(node)
+
+
+def test_a_path_that_is_too_long_to_be_kept_goes_with_its_name(region: Region) -> None:
+    """Folders may lie in one another without end."""
+    nodes, folder = Nodes(region), ROOT
+    for _depth in range(16):
+        folder = nodes.add(folder, b"n" * 255, FOLDER)
+    node = nodes.add(folder, b"file", FILE)
+    nodes.looked_up(node)
+    nodes.pin(node)
+    nodes.unname(node)
+    for table in (nodes, Nodes(region)):
+        with pytest.raises(StaleError):
+            table.last_path(node)
