@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from tests.support.agent_command import Command
@@ -34,7 +35,9 @@ def assert_nowhere(agent: Command, words: Iterable[str]) -> None:
     }
     files = [one / name for one in there for name in ("cmdline", "environ")]
     files += [path for path in agent.cache.rglob("*") if path.is_file()]
-    shown |= {str(path): path.read_bytes().decode(errors="replace") for path in files}
+    for path in files:
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended, or was removed, meanwhile
+            shown[str(path)] = path.read_bytes().decode(errors="replace")
     for place, text in shown.items():
         for word in words:
             assert word not in text, place
