@@ -84,13 +84,14 @@ class Ranges:
     async def _copy_clean(self, giver: int, at: int, target: tuple[int, Stage, int], size: int) -> int:
         writing, (taker, stage, to) = self._writing, target
         content = self._contents.of(giver)
+        file = content.file
         wanted = Range(at, min(size, _MOST, content.size - at))
         if wanted.size <= 0 or writing is None:
             return 0
-        if content.file is not None and content.whole and not content.is_doubtful:
+        if file is not None and content.whole and not content.is_doubtful:
             async with stage.lock:
                 await writing.fill(taker, stage, stage.missing(Range(to, wanted.size), edges_only=True))
-                done = await self._work.change(_from_cache, content.file, stage, at, to, wanted.size)
+                done = await self._work.change(_from_cache, file, stage, at, to, wanted.size)
             if done is not None:
                 return done
         data = await content.whole_range(Range(at, min(wanted.size, LARGEST)), ahead=True)

@@ -32,7 +32,7 @@ def main() -> int:
     configure(given.json)
     file = given.configuration.absolute()
     try:
-        return _run(file, given.json, given.trial)
+        return _run(file, given)
     except (OSError, SettingsError, UnfitError) as error:
         _LOG.error("cannot mount", extra=facts(why=error))
         return Result.FAILED
@@ -55,12 +55,12 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(file: Path, as_json: bool, trial: bool) -> Result:
+def _run(file: Path, told: argparse.Namespace) -> Result:
     before = again.take()
     configuration = content(before.descriptors.pop("configuration")) if before else file.read_bytes()
     settings = parse(configuration)
-    configure(as_json, settings.log_level)
-    if trial:
+    configure(told.json, settings.log_level)
+    if told.trial:
         return Result.ENDED
     os.chdir("/")  # where this stands might be what is to be unmounted
     notify = Notify(os.environ, os.getpid())
@@ -72,14 +72,18 @@ def _run(file: Path, as_json: bool, trial: bool) -> Result:
         mount, kept = Mount(before.descriptors), before.kept
     else:
         descriptors = stored.take()
-        listener = status.listen(address, settings.point)
+        try:
+            listener = status.listen(address, settings.point)
+        except OSError:
+            told.bare = None  # it is that of who listens
+            raise
         try:
             mount = _mount(settings, descriptors, stored)
         except BaseException:
             address.unlink()
             raise
         kept = {name.removeprefix("keep."): number for name, number in descriptors.items()}
-    given = Setting(settings, configuration, as_json, mount, kept, stored, notify, listener, address)
+    given = Setting(settings, configuration, told.json, mount, kept, stored, notify, listener, address)
     supervisor = Supervisor(given)
     if before:
         supervisor.resume(Worker(before.worker, channel), before.restarts)

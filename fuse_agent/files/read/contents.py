@@ -280,11 +280,11 @@ class Contents:
         return self._contents.get(content.node) is content
 
     def _kept_by(self, content: Content, file: File | None) -> None:
-        if file is content.file:
-            return
-        if content is not self._contents.get(content.node):  # it was dropped meanwhile
-            before = file
-        else:
+        """
+        :param file: it is one user's more, whoever has it by now
+        """
+        before = file
+        if file is not content.file and content is self._contents.get(content.node):  # it was not dropped meanwhile
             before, content.file = content.file, file
         if before is not None:
             before.close()
@@ -303,8 +303,9 @@ class Contents:
             if file is not None and file.use():
                 try:
                     file.fill(one.offset, data)
-                finally:
+                except BaseException:
                     file.close()
+                    raise
                 return file
             if self._disk is not None and self._settings.block and one.size == content.size:
                 return self._disk.put(content.digest, data)

@@ -47,6 +47,12 @@ class Closing:
         self._opens, self._work, self._overtaken = opens, work, overtaken
         self._store, self._sync, self._is_new = store, sync, is_new
         self._leaving: dict[int, trio.Event] = {}
+        self._cut_off: list[Stage] = []  # while they were taken into the cache
+
+    def end(self) -> None:
+        """There is no next worker."""
+        for stage in self._cut_off:
+            stage.unname()
 
     def let_go(self, node: int) -> None:
         """Who closes it is forgotten before it is stored: who comes after a worker that dies in between has to know."""
@@ -172,11 +178,11 @@ class Closing:
             finally:
                 stage.close()
 
-        # Nobody waits for it at an end; the next worker, too, would remove what it finds stored.
+        # Nobody waits for it at an end; the next worker removes what it finds stored.
         try:
             await self._work.change(keep)
         except trio.Cancelled:
-            stage.unname()
+            self._cut_off.append(stage)
             raise
         finally:
             self._end_to_leave(stage)

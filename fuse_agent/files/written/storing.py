@@ -59,7 +59,11 @@ class Storing:
             stage.sent = before
             done = await self._stored_before(stage, path, fill)
             if sync:
-                await self._work.store(self._sync, path)
+                try:
+                    await self._work.store(self._sync, path)
+                except OSError:
+                    stage.say_if_it_can(before=done[1].version)  # as below
+                    raise
         stage.sent = []
         return done
 

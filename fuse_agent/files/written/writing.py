@@ -258,8 +258,13 @@ class Writing:
     async def sync(self, node: int) -> None:
         """And until that outlives the source's machine, also what was stored by a close before, or changed in a folder."""
         if not await self._store(node, sync=True):
-            with suppress(StaleError):  # what no name leads to, nobody can lose
-                await self._storing.sync(self._names.path(node))
+            try:
+                with suppress(StaleError):  # what no name leads to, nobody can lose
+                    await self._storing.sync(self._names.path(node))
+            except OSError:  # which a disk says once: what is here still is stored anew
+                if stage := self._stages.get(node):
+                    stage.say_if_it_can(kept=True)
+                raise
 
     async def _store(self, node: int, sync: bool) -> bool:
         stage = self._stages.get(node)
@@ -343,6 +348,7 @@ class Writing:
             with suppress(OSError):  # it stays, as for who comes after a crash
                 if stage.is_needless(asked_again=False):
                     stage.unname()
+        self._closing.end()
 
     async def endure(self) -> None:
         """What is not stored at the end is there also when the machine has died."""

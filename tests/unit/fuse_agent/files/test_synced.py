@@ -17,6 +17,7 @@ from paddleflow_fuse.sources.base import NOTHING, Found, Kept
 from paddleflow_fuse.sources.local import LocalSource
 
 from tests.support.asked_files import asked
+from tests.support.granted import until
 from tests.support.source_suite import failing
 
 
@@ -31,6 +32,7 @@ class Synced(LocalSource):
         self._place = root
         self.synced: list[tuple[bytes, bytes]] = []
         self.fails = self.is_full = False
+        self.failed = 0
 
     def store(self, path: bytes, descriptor: int, size: int, kept: Kept = NOTHING, over: bytes | None = None) -> Found:
         if self.is_full:
@@ -39,6 +41,7 @@ class Synced(LocalSource):
 
     def sync(self, path: bytes) -> None:
         if self.fails:
+            self.failed += 1
             raise OSError(errno.EIO, "its disk is ill")
         super().sync(path)
         there = self._place / os.fsdecode(path)
@@ -131,6 +134,26 @@ def test_what_could_not_be_synced_is_kept_and_stored_anew(region: Region, tmp_pa
     source.close()
 
 
+def test_what_could_not_be_synced_after_it_was_stored_is_stored_anew(region: Region, tmp_path: Path) -> None:
+    source, file = Synced(tmp_path / "root"), tmp_path / "root/file"
+
+    async def test() -> None:
+        async with asked(region, tmp_path / "staging", source) as ask:
+            entry, handle = await ask("create", ROOT, b"file", 0o644, os.O_RDWR)
+            await ask.write(entry.node, handle.number, b"data")
+            await ask("flush", entry.node, handle.number)
+            lost, source.fails = file.stat().st_ino, True
+            with failing(errno.EIO):
+                await ask("fsync", entry.node, handle.number, False)
+            source.fails = False
+            await ask("fsync", entry.node, handle.number, False)
+            assert (source.synced, file.stat().st_ino != lost) == ([(b"file", b"data")], True)
+            await ask("release", entry.node, handle.number)
+
+    trio.run(test)
+    source.close()
+
+
 def test_what_a_close_could_not_store_is_synced_by_the_end_of_the_mount(region: Region, tmp_path: Path) -> None:
     source = Synced(tmp_path / "root")
 
@@ -164,3 +187,24 @@ def test_what_is_stored_after_a_crash_is_on_the_disk_before_it_is_dropped_here(r
     trio.run(test)
     source.close()
     assert source.synced == [(b"file", b"data")]
+
+
+def test_what_a_worker_that_died_had_stored_is_stored_anew_where_it_cannot_be_synced(
+    region: Region, tmp_path: Path
+) -> None:
+    source, file = Synced(tmp_path / "root"), tmp_path / "root/file"
+    file.write_bytes(b"data")
+    lost, source.fails = file.stat().st_ino, True
+    left = Staging(tmp_path / "staging").begin(Note(b"file", waits=True))
+    left.write(0, b"data")
+    left.close()
+
+    async def test() -> None:
+        async with asked(region, tmp_path / "staging", source) as ask:
+            await trio.to_thread.run_sync(until, "it to fail", lambda: source.failed)
+            source.fails = False
+            await ask.nothing_stays()
+
+    trio.run(test)
+    source.close()
+    assert (source.synced, file.stat().st_ino != lost) == ([(b"file", b"data")], True)
