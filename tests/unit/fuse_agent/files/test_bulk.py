@@ -140,5 +140,6 @@ def test_a_listing_that_nobody_waits_for_is_given_up(tmp_path: Path, region: Reg
                 assert {b"there%d" % number for number in range(50)} < set(listed)
 
     trio.run(make)
-    assert source.told == (50 if reads else 2)
+    # Who reads goes on with it, or begins anew where it was given up before he came.
+    assert source.told in ({50, 52} if reads else {2})
     assert bool(Nodes(region).complete_until(ROOT)) is reads

@@ -201,7 +201,7 @@ def test_what_a_worker_that_died_had_stored_is_stored_anew_where_it_cannot_be_sy
 
     async def test() -> None:
         async with asked(region, tmp_path / "staging", source) as ask:
-            await trio.to_thread.run_sync(until, "it to fail", lambda: source.failed)
+            await trio.to_thread.run_sync(until, "it to fail", lambda: source.failed > 0)
             source.fails = False
             await ask.nothing_stays()
 
