@@ -41,6 +41,11 @@ def put(source: Source, path: bytes, data: bytes) -> None:
         source.store(path, file.fileno(), len(data))
 
 
+async def answered(soon: Any) -> Any:
+    """Of an operation, whether it answers at once or later."""
+    return await soon if inspect.isawaitable(soon) else soon
+
+
 class Asked:
     """
     :ivar staging: the folder of what is staged
@@ -52,7 +57,7 @@ class Asked:
     async def __call__(self, name: str, *given: Any) -> Any:
         """Of an operation what it answers to a caller."""
         found = getattr(self.files, name)(Caller(0, 0, 1, next(_NUMBERS)), *given)
-        return await found if inspect.isawaitable(found) else found
+        return await answered(found)
 
     async def names(self, folder: int = ROOT) -> set[bytes]:
         found: set[bytes] = set()

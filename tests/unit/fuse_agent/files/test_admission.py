@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
@@ -26,6 +24,7 @@ from paddleflow_fuse.operations import Caller
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import ObjectSource
 
+from tests.support.asked_files import answered
 from tests.support.source_suite import failing
 
 WHO = Caller(0, 0, 1, 2)
@@ -60,21 +59,17 @@ class Mount:
         return self.files.writing.admission.refusal
 
     async def create(self, name: bytes) -> tuple[int, int]:
-        entry, handle = await _done(self.files.create(WHO, 1, name, 0o644, os.O_RDWR))
+        entry, handle = await answered(self.files.create(WHO, 1, name, 0o644, os.O_RDWR))
         return entry.node, handle.number
 
     async def close(self, node: int, handle: int) -> None:
-        await _done(self.files.flush(WHO, node, handle))
-        await _done(self.files.release(WHO, node, handle))
+        await answered(self.files.flush(WHO, node, handle))
+        await answered(self.files.release(WHO, node, handle))
 
     async def until(self, what: Callable[[], object]) -> None:
         with trio.fail_after(PATIENCE):
             while not what():  # noqa: ASYNC110 (others say nothing when they have done it)
                 await trio.sleep(0.01)
-
-
-async def _done(found: Any) -> Any:
-    return await found if inspect.isawaitable(found) else found
 
 
 Run = Callable[[Callable[[Mount], Awaitable[None]]], None]

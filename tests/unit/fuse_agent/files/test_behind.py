@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
@@ -25,6 +23,8 @@ from paddleflow_fuse.opens import Opens
 from paddleflow_fuse.operations import Caller, Changes
 from paddleflow_fuse.sources.memory import MemoryStore
 from paddleflow_fuse.sources.objects import Object, ObjectSource
+
+from tests.support.asked_files import answered
 
 PART = 16 << 10
 PATIENCE = 30
@@ -86,7 +86,7 @@ class Mount:
         return Caller(0, 0, 1, next(self._numbers))
 
     async def create(self, name: bytes = b"file") -> Written:
-        entry, handle = await _done(self.files.create(self.who, 1, name, 0o644, os.O_RDWR))
+        entry, handle = await answered(self.files.create(self.who, 1, name, 0o644, os.O_RDWR))
         return Written(self, entry.node, handle.number)
 
     async def until(self, what: Callable[[], object]) -> None:
@@ -115,18 +115,14 @@ class Written:
         self._files = mount.files
 
     async def write(self, size: int, offset: int = 0) -> None:
-        await _done(self._files.write(self._mount.who, self.node, self._handle, offset, memoryview(bytes(size)), 0))
+        await answered(self._files.write(self._mount.who, self.node, self._handle, offset, memoryview(bytes(size)), 0))
 
     async def sync(self) -> None:
-        await _done(self._files.fsync(self._mount.who, self.node, self._handle, False))
+        await answered(self._files.fsync(self._mount.who, self.node, self._handle, False))
 
     async def close(self) -> None:
-        await _done(self._files.flush(self._mount.who, self.node, self._handle))
-        await _done(self._files.release(self._mount.who, self.node, self._handle))
-
-
-async def _done(found: Any) -> Any:
-    return await found if inspect.isawaitable(found) else found
+        await answered(self._files.flush(self._mount.who, self.node, self._handle))
+        await answered(self._files.release(self._mount.who, self.node, self._handle))
 
 
 Run = Callable[[Callable[[Mount], Awaitable[None]]], None]
@@ -195,12 +191,12 @@ def test_what_has_little_that_is_new_is_left_alone(run: Run, happen: Happen) -> 
 
 
 async def is_removed(mount: Mount, one: Written) -> None:
-    await _done(mount.files.unlink(mount.who, 1, b"file"))
+    await answered(mount.files.unlink(mount.who, 1, b"file"))
     await one.write(9 * PART)
 
 
 async def is_cut_off(mount: Mount, one: Written) -> None:
-    await _done(mount.files.setattr(mount.who, one.node, Changes(size=1)))
+    await answered(mount.files.setattr(mount.who, one.node, Changes(size=1)))
 
 
 @pytest.mark.parametrize("happen", [is_removed, is_cut_off])
@@ -223,7 +219,7 @@ def test_a_file_that_is_renamed_is_sent_anew(run: Run) -> None:
         one = await mount.create()
         await one.write(4 * PART)
         await mount.until(lambda: mount.store.sent)
-        await _done(mount.files.rename(mount.who, (1, b"file"), (1, b"other"), 0))
+        await answered(mount.files.rename(mount.who, (1, b"file"), (1, b"other"), 0))
         await mount.until(lambda: mount.store.sent.get("other") == 3 * PART)
         assert "file" not in mount.store.sent
         await one.close()
